@@ -1,0 +1,21 @@
+"""Primal-Attention for PyTorch: attention with cost linear in the sequence length.
+
+layer = primal.PrimalAttention(512, 8, rank=30)
+out, terms = layer(x, lengths=lengths)
+loss = task_loss(out) + primal.ksvd_loss(terms, eta=0.1)
+"""
+
+from primal.attention import PrimalAttention, Scores, State, padding_mask
+from primal.importing import import_reference
+from primal.ksvd import KsvdTerms, ksvd_loss
+
+__all__ = [
+    "KsvdTerms",
+    "PrimalAttention",
+    "Scores",
+    "State",
+    "import_reference",
+    "ksvd_loss",
+    "padding_mask",
+]
+__version__ = "0.1.0"

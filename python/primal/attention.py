@@ -1,0 +1,284 @@
+"""Primal-Attention as a PyTorch module: attention with cost linear in the sequence length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from primal import _library as _library  # loads torch.ops.primal
+from primal import reference
+from primal.ksvd import KsvdTerms
+
+ROWS_PER_RANK = 10  # the published default of rank_multi
+
+
+class State(NamedTuple):
+    """All that a causal layer remembers of the past, whatever its length. Returned anew by every step."""
+
+    q_sum: Tensor  # [B, D] float64: a float32 sum would drift from the full pass
+    k_sum: Tensor
+    count: Tensor  # [B] int64
+
+
+class Scores(NamedTuple):
+    """The scores of a pass, for analysis, and the weights they were made with."""
+
+    e: Tensor  # [B, H, Nq, s]
+    r: Tensor  # [B, H, Nk, s]
+    we_x: Tensor  # [B or 1, H, p, s]
+    wr_x: Tensor
+
+
+def padding_mask(lengths: Tensor, tokens: int) -> Tensor:
+    """True where token >= length. lengths: [B] integers -> [B, tokens] bool"""
+    if lengths.dim() != 1 or lengths.is_floating_point() or lengths.dtype == torch.bool:
+        raise ValueError(f"padding_mask: lengths must be integers [B], got {lengths.dtype} {list(lengths.shape)}")
+    return torch.arange(tokens, device=lengths.device)[None, :] >= lengths[:, None]
+
+
+class PrimalAttention(nn.Module):
+    """Drop-in attention layer. Input [B, N, D] -> output [B, N, D] and the layer's KSVD terms.
+
+    Args:
+        embed_dim: width D.
+        num_heads: heads H; divides D.
+        rank: s, the number of singular directions.
+        rows: n, sampled rows of X that make the data-dependent weights; default 10 * rank.
+        feature_map: "cosine" (published), "exponential", "polynomial(degree)", "identity", a name registered in C++,
+            or any differentiable function [..., d] -> [..., p] (then the pass runs in plain PyTorch).
+        causal: running means of q and k; needs data-independent weights.
+        data_dependent: weights made from rows of X; default: unless causal.
+        padding: "respect": padded tokens enter neither weights nor KSVD means, and their output is 0; "ignore":
+            published, they count like any token, and a mask only zeroes the input of the output projection.
+        bias: of the four linear maps.
+        trace: of We^T Wr ("raw"), or of the data-dependent weights ("data_dependent").
+        lambda_form: Lambda = lam^2 ("squared", published), softplus(lam) or exp(lam).
+        init: of We and Wr: "reference" (published) or "per_head_orthonormal".
+        sampling: "legacy" takes the rows that PyTorch 1.6 to 1.13 took.
+
+    Example::
+
+        layer = primal.PrimalAttention(512, 8, rank=30)
+        out, terms = layer(x, lengths=lengths)
+        loss = task_loss(out) + primal.ksvd_loss(terms, eta=0.1)
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        rank: int,
+        rows: int | None = None,
+        *,
+        feature_map: str | Callable[[Tensor], Tensor] = "cosine",
+        causal: bool = False,
+        data_dependent: bool | None = None,
+        padding: Literal["respect", "ignore"] = "respect",
+        bias: bool = True,
+        trace: Literal["raw", "data_dependent"] = "raw",
+        lambda_form: Literal["squared", "softplus", "exp"] = "squared",
+        init: Literal["reference", "per_head_orthonormal"] = "reference",
+        sampling: Literal["exact", "legacy"] = "exact",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        data_dependent = not causal if data_dependent is None else data_dependent
+        rows = ROWS_PER_RANK * rank if rows is None else rows
+        for name, value in {"embed_dim": embed_dim, "num_heads": num_heads, "rank": rank, "rows": rows}.items():
+            if value < 1:
+                raise ValueError(f"PrimalAttention: {name} must be at least 1, got {value}")
+        if embed_dim % num_heads:
+            raise ValueError(f"PrimalAttention: embed_dim {embed_dim} is not divisible by {num_heads} heads")
+        if causal and data_dependent:
+            raise ValueError(
+                "PrimalAttention: causal attention needs data-independent weights: "
+                "data-dependent ones are made from the whole sequence"
+            )
+        _check_choice("padding", padding, ("respect", "ignore"))
+        _check_choice("trace", trace, ("raw", "data_dependent"))
+        _check_choice("lambda_form", lambda_form, ("squared", "softplus", "exp"))
+        _check_choice("init", init, ("reference", "per_head_orthonormal"))
+        _check_choice("sampling", sampling, ("exact", "legacy"))
+        self.embed_dim, self.num_heads, self.rank = embed_dim, num_heads, rank
+        self.feature_map, self.causal, self.data_dependent = feature_map, causal, data_dependent
+        self.padding, self.trace, self.lambda_form = padding, trace, lambda_form
+        self.init, self.sampling = init, sampling
+
+        head_dim = embed_dim // num_heads
+        self.rows = rows if data_dependent else _feature_width(feature_map, head_dim)
+        factory = {"device": device, "dtype": dtype}
+        self.q_proj = nn.Linear(embed_dim, embed_dim, bias, **factory)
+        self.k_proj = nn.Linear(embed_dim, embed_dim, bias, **factory)
+        self.we = nn.Parameter(torch.empty(num_heads, self.rows, rank, **factory))
+        self.wr = nn.Parameter(torch.empty(num_heads, self.rows, rank, **factory))
+        self.lam = nn.Parameter(torch.empty(num_heads, rank, **factory))
+        self.score_proj = nn.Linear(2 * rank, head_dim, bias, **factory)
+        self.out_proj = nn.Linear(embed_dim, embed_dim, bias, **factory)
+        self._reset_scores()
+
+    def reset_parameters(self) -> None:
+        for linear in (self.q_proj, self.k_proj, self.score_proj, self.out_proj):
+            linear.reset_parameters()
+        self._reset_scores()
+
+    @torch.no_grad()
+    def _reset_scores(self) -> None:
+        for weight in (self.we, self.wr):
+            # QR has no bfloat16 form.
+            drawn = torch.empty_like(weight, dtype=torch.float64 if weight.dtype == torch.float64 else torch.float32)
+            for block in [drawn] if self.init == "reference" else drawn:
+                nn.init.orthogonal_(block)
+            weight.copy_(drawn)
+        self.lam.uniform_(0, 1)
+        if self.lambda_form != "squared":  # the same Lambda to begin with; log has no finite value at 0
+            target = self.lam.square().clamp_min(1e-6)
+            self.lam.copy_(target.log() if self.lambda_form == "exp" else target.expm1().log())
+
+    def lambda_(self) -> Tensor:
+        """Lambda of the KSVD objective, positive. -> [H, s]"""
+        if self.lambda_form == "squared":
+            return self.lam.square()
+        return self.lam.exp() if self.lambda_form == "exp" else F.softplus(self.lam)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        *,
+        key_padding_mask: Tensor | None = None,
+        query_padding_mask: Tensor | None = None,
+        lengths: Tensor | None = None,
+        key_lengths: Tensor | None = None,
+    ) -> tuple[Tensor, KsvdTerms]:
+        """query: [B, Nq, D]; key: [B, Nk, D] for cross-attention, else self-attention.
+
+        Masks are bool, True = padded. In self-attention there is one sequence: give `key_padding_mask` (as for
+        nn.MultiheadAttention) or `lengths`. In cross-attention `key_padding_mask`/`key_lengths` belong to the key and
+        `query_padding_mask`/`lengths` to the query.
+        """
+        masks = self._masks(query, key, query_padding_mask, key_padding_mask, lengths, key_lengths)
+        if callable(self.feature_map):
+            result = reference.attention(query, key, self._parameters_now(), **self._reference_options(masks))
+            return result.out, KsvdTerms(result.le, result.lr, result.tr)
+        out, *terms = torch.ops.primal.attention(query, key, *self._parameters_now(), *masks, **self._switches())
+        return out, KsvdTerms(*terms)
+
+    @torch.no_grad()
+    def scores(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        *,
+        key_padding_mask: Tensor | None = None,
+        query_padding_mask: Tensor | None = None,
+        lengths: Tensor | None = None,
+        key_lengths: Tensor | None = None,
+    ) -> Scores:
+        """The scores e and r of the same pass, for analysis."""
+        masks = self._masks(query, key, query_padding_mask, key_padding_mask, lengths, key_lengths)
+        if callable(self.feature_map):
+            result = reference.attention(query, key, self._parameters_now(), **self._reference_options(masks))
+            return Scores(result.e, result.r, result.we_x, result.wr_x)
+        return Scores(
+            *torch.ops.primal.attention_scores(query, key, *self._parameters_now(), *masks, **self._switches())
+        )
+
+    def initial_state(self, batch_size: int) -> State:
+        """The state before the first token of a causal layer."""
+        factory = {"device": self.we.device}
+        sums = [torch.zeros(batch_size, self.embed_dim, dtype=torch.float64, **factory) for _ in range(2)]
+        return State(*sums, torch.zeros(batch_size, dtype=torch.int64, **factory))
+
+    @torch.no_grad()
+    def step(self, tokens: Tensor, state: State, *, key_padding_mask: Tensor | None = None) -> tuple[Tensor, State]:
+        """The next tokens [B, T, D] of a causal layer after `state`: their output and the state after them."""
+        if callable(self.feature_map):
+            raise ValueError("PrimalAttention: step needs a feature map with a name, got a Python function")
+        out, *after = torch.ops.primal.attention_step(
+            tokens, None, *self._parameters_now(), key_padding_mask, None, **self._switches(), **state._asdict()
+        )
+        return out, State(*after)
+
+    def extra_repr(self) -> str:
+        rows = f", rows={self.rows}" if self.data_dependent else ""
+        causal = ", causal" if self.causal else ""
+        name = getattr(self.feature_map, "__name__", self.feature_map)
+        return f"{self.embed_dim}, {self.num_heads}, rank={self.rank}{rows}, feature_map={name}{causal}"
+
+    def _parameters_now(self) -> reference.Parameters:
+        return reference.Parameters(
+            self.q_proj.weight,
+            self.q_proj.bias,
+            self.k_proj.weight,
+            self.k_proj.bias,
+            self.we,
+            self.wr,
+            self.lambda_(),
+            self.score_proj.weight,
+            self.score_proj.bias,
+            self.out_proj.weight,
+            self.out_proj.bias,
+        )
+
+    def _switches(self) -> dict[str, str | bool]:
+        return {
+            "feature_map": self.feature_map,
+            "causal": self.causal,
+            "data_dependent": self.data_dependent,
+            "respect_padding": self.padding == "respect",
+            "trace_on_data": self.trace == "data_dependent",
+            "legacy_sampling": self.sampling == "legacy",
+        }
+
+    def _reference_options(self, masks: tuple[Tensor | None, Tensor | None]) -> dict:
+        return {
+            "query_padding_mask": masks[0],
+            "key_padding_mask": masks[1],
+            "feature_map": self.feature_map,
+            "causal": self.causal,
+            "data_dependent": self.data_dependent,
+            "padding": self.padding,
+            "trace": self.trace,
+            "sampling": self.sampling,
+        }
+
+    def _masks(
+        self,
+        query: Tensor,
+        key: Tensor | None,
+        query_mask: Tensor | None,
+        key_mask: Tensor | None,
+        lengths: Tensor | None,
+        key_lengths: Tensor | None,
+    ) -> tuple[Tensor | None, Tensor | None]:
+        if key is None:  # one sequence: its mask may come under either name
+            if key_lengths is not None:
+                raise ValueError("PrimalAttention: key_lengths without a key; self-attention takes lengths")
+            return _one_of("key_padding_mask", key_mask, query_mask, lengths, query), None
+        return (
+            _one_of("query_padding_mask", query_mask, None, lengths, query),
+            _one_of("key_padding_mask", key_mask, None, key_lengths, key),
+        )
+
+
+def _one_of(name: str, mask: Tensor | None, other: Tensor | None, lengths: Tensor | None, x: Tensor) -> Tensor | None:
+    given = [m for m in (mask, other) if m is not None]
+    if len(given) + (lengths is not None) > 1:
+        raise ValueError(f"PrimalAttention: give {name} or lengths, not several of them")
+    return padding_mask(lengths, x.shape[1]) if lengths is not None else next(iter(given), None)
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"PrimalAttention: {name} must be one of {', '.join(choices)}, got {value!r}")
+
+
+def _feature_width(feature_map: str | Callable[[Tensor], Tensor], head_dim: int) -> int:
+    if callable(feature_map):
+        return feature_map(torch.ones(1, 1, 1, head_dim)).shape[-1]
+    return torch.ops.primal_util.feature_width(feature_map, head_dim)

@@ -1,0 +1,140 @@
+#include <torch/nn/modules/linear.h>
+
+#include <ostream>
+
+#include "nn/primal_attention_init.h"
+#include "ops/attention/attention.h"
+#include "primal/attention.h"
+
+namespace primal {
+
+namespace {
+
+constexpr int64_t kRowsPerRank = 10;  // the published default of rank_multi
+
+PrimalAttentionOptions completed(PrimalAttentionOptions o) {
+  const auto fail = [](const auto&... parts) { throw Error(c10::str("primal_attention: ", parts...)); };
+  if (o.width < 1) fail("width must be at least 1, got ", o.width);
+  if (o.heads < 1) fail("heads must be at least 1, got ", o.heads);
+  if (o.width % o.heads != 0) fail("width ", o.width, " is not divisible by ", o.heads, " heads");
+  if (o.rank < 1) fail("rank must be at least 1, got ", o.rank);
+  if (o.rows < 0) fail("rows must be at least 1, got ", o.rows);
+  o.data_dependent = o.data_dependent.value_or(!o.causal);
+  if (o.causal && *o.data_dependent) {
+    fail("causal attention needs data-independent weights: data-dependent ones are made from the whole sequence");
+  }
+  if (*o.data_dependent && o.rows == 0) o.rows = kRowsPerRank * o.rank;
+  find_feature_map(o.feature_map);  // an unknown name is an error here, not at the first pass
+  return o;
+}
+
+std::optional<torch::Tensor> bias_of(const torch::nn::Linear& linear) {
+  return linear->bias.defined() ? std::optional(linear->bias) : std::nullopt;
+}
+
+// The operators throw c10::Error, whose text carries a C++ stack; callers of the module get one line.
+template <typename Call>
+auto with_plain_errors(const Call& call) {
+  try {
+    return call();
+  } catch (const c10::Error& error) {
+    throw Error(error.what_without_backtrace());
+  }
+}
+
+ops::AttentionArguments arguments(const PrimalAttentionImpl& m, const torch::Tensor& query,
+                                  const AttentionInputs& inputs) {
+  const PrimalAttentionOptions& o = m.options();
+  return {query,
+          inputs.key,
+          m.q_proj->weight,
+          bias_of(m.q_proj),
+          m.k_proj->weight,
+          bias_of(m.k_proj),
+          m.we,
+          m.wr,
+          m.lambda(),
+          m.score_proj->weight,
+          bias_of(m.score_proj),
+          m.out_proj->weight,
+          bias_of(m.out_proj),
+          inputs.query_padding,
+          inputs.key_padding,
+          {o.feature_map, o.causal, *o.data_dependent, o.padding == Padding::respect,
+           o.trace == Trace::data_dependent, o.sampling == Sampling::legacy}};
+}
+
+}  // namespace
+
+PrimalAttentionImpl::PrimalAttentionImpl(PrimalAttentionOptions options) : options_(completed(std::move(options))) {
+  reset();
+}
+
+void PrimalAttentionImpl::reset() {
+  const PrimalAttentionOptions& o = options_;
+  const int64_t head_width = o.width / o.heads;
+  const auto linear = [&](const char* name, int64_t in, int64_t out) {
+    return register_module(name, torch::nn::Linear(torch::nn::LinearOptions(in, out).bias(o.bias)));
+  };
+  q_proj = linear("q_proj", o.width, o.width);
+  k_proj = linear("k_proj", o.width, o.width);
+  score_proj = linear("score_proj", 2 * o.rank, head_width);
+  out_proj = linear("out_proj", o.width, o.width);
+  const int64_t rows = *o.data_dependent ? o.rows : find_feature_map(o.feature_map)->width(head_width);
+  we = register_parameter("we", torch::empty({o.heads, rows, o.rank}));
+  wr = register_parameter("wr", torch::empty({o.heads, rows, o.rank}));
+  lam = register_parameter("lam", torch::empty({o.heads, o.rank}));
+  nn::init_projection(we, o.init);
+  nn::init_projection(wr, o.init);
+  nn::init_lambda(lam, o.lambda);
+}
+
+void PrimalAttentionImpl::reset_parameters() {
+  for (auto& linear : {q_proj, k_proj, score_proj, out_proj}) torch::nn::Linear(linear)->reset_parameters();
+  nn::init_projection(we, options_.init);
+  nn::init_projection(wr, options_.init);
+  nn::init_lambda(lam, options_.lambda);
+}
+
+torch::Tensor PrimalAttentionImpl::lambda() const { return nn::lambda_of(lam, options_.lambda); }
+
+AttentionOutput PrimalAttentionImpl::forward(const torch::Tensor& query, const AttentionInputs& inputs) {
+  return with_plain_errors([&]() -> AttentionOutput {
+    auto [out, le, lr, tr] = ops::attention(arguments(*this, query, inputs));
+    return {out, {le, lr, tr}};
+  });
+}
+
+AttentionScoreOutput PrimalAttentionImpl::scores(const torch::Tensor& query, const AttentionInputs& inputs) {
+  return with_plain_errors([&]() -> AttentionScoreOutput {
+    const torch::NoGradGuard no_grad;
+    auto [e, r, we_x, wr_x] = ops::attention_scores(arguments(*this, query, inputs));
+    return {e, r, we_x, wr_x};
+  });
+}
+
+State PrimalAttentionImpl::initial_state(int64_t batch) const {
+  const auto options = we.options().requires_grad(false);
+  const auto sum = [&] { return torch::zeros({batch, options_.width}, options.dtype(torch::kDouble)); };
+  return {sum(), sum(), torch::zeros({batch}, options.dtype(torch::kLong))};
+}
+
+torch::Tensor PrimalAttentionImpl::step(const torch::Tensor& tokens, State& state,
+                                        const std::optional<torch::Tensor>& padding) {
+  return with_plain_errors([&] {
+    const torch::NoGradGuard no_grad;
+    auto [out, q_sum, k_sum, count] = ops::attention_step(arguments(*this, tokens, {.query_padding = padding}),
+                                                          state.q_sum, state.k_sum, state.count);
+    state = {q_sum, k_sum, count};
+    return out;
+  });
+}
+
+void PrimalAttentionImpl::pretty_print(std::ostream& stream) const {
+  const PrimalAttentionOptions& o = options_;
+  stream << "primal::PrimalAttention(width=" << o.width << ", heads=" << o.heads << ", rank=" << o.rank;
+  if (*o.data_dependent) stream << ", rows=" << o.rows;
+  stream << ", feature_map=" << o.feature_map << (o.causal ? ", causal" : "") << ")";
+}
+
+}  // namespace primal

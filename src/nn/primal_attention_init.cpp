@@ -1,0 +1,37 @@
+#include "nn/primal_attention_init.h"
+
+#include <torch/nn/init.h>
+
+namespace primal::nn {
+
+void init_projection(torch::Tensor& weights, Init init) {
+  const torch::NoGradGuard no_grad;
+  if (init == Init::reference) {
+    torch::nn::init::orthogonal_(weights);
+    return;
+  }
+  for (int64_t head = 0; head < weights.size(0); ++head) {
+    torch::Tensor block = torch::empty_like(weights[head]);
+    weights[head].copy_(torch::nn::init::orthogonal_(block));
+  }
+}
+
+void init_lambda(torch::Tensor& lam, LambdaForm form) {
+  const torch::NoGradGuard no_grad;
+  lam.uniform_(0, 1);
+  if (form == LambdaForm::squared) return;
+  // log and the inverse of softplus have no finite value at 0.
+  const torch::Tensor lambda = lam.square().clamp_min(1e-6);
+  lam.copy_(form == LambdaForm::exp ? lambda.log() : lambda.expm1().log());
+}
+
+torch::Tensor lambda_of(const torch::Tensor& lam, LambdaForm form) {
+  switch (form) {
+    case LambdaForm::squared: return lam.square();
+    case LambdaForm::softplus: return at::softplus(lam);
+    case LambdaForm::exp: return lam.exp();
+  }
+  throw Error("primal_attention: unknown form of Lambda");
+}
+
+}  // namespace primal::nn

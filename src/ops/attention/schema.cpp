@@ -1,0 +1,32 @@
+// The schemas of torch.ops.primal.*
+#include <torch/library.h>
+
+#include <string>
+
+namespace primal::ops {
+
+namespace {
+
+// Shared by all: see AttentionArguments for the shapes.
+const std::string kTensors =
+    "Tensor query, Tensor? key, Tensor q_weight, Tensor? q_bias, Tensor k_weight, Tensor? k_bias, Tensor we, "
+    "Tensor wr, Tensor lam, Tensor score_weight, Tensor? score_bias, Tensor out_weight, Tensor? out_bias, "
+    "Tensor? query_padding=None, Tensor? key_padding=None";
+const std::string kSwitches =
+    "str feature_map=\"cosine\", bool causal=False, bool data_dependent=True, bool respect_padding=True, "
+    "bool trace_on_data=False, bool legacy_sampling=False";
+
+}  // namespace
+
+TORCH_LIBRARY(primal, m) {
+  const auto define = [&](const std::string& schema) { m.def(schema.c_str(), {at::Tag::pt2_compliant_tag}); };
+  const std::string arguments = kTensors + ", *, " + kSwitches;
+  define("attention(" + arguments + ") -> (Tensor out, Tensor le, Tensor lr, Tensor tr)");
+  define("attention_backward(Tensor grad_out, Tensor grad_le, Tensor grad_lr, Tensor grad_tr, " + arguments +
+         ") -> Tensor[]");
+  define("attention_scores(" + arguments + ") -> (Tensor e, Tensor r, Tensor we_x, Tensor wr_x)");
+  define("attention_step(" + arguments +
+         ", Tensor q_sum, Tensor k_sum, Tensor count) -> (Tensor out, Tensor q_sum, Tensor k_sum, Tensor count)");
+}
+
+}  // namespace primal::ops
