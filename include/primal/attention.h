@@ -30,7 +30,9 @@ enum class Padding {
 enum class Trace { raw, data_dependent };               ///< the trace is of We^T Wr, or of (We|X)^T (Wr|X)
 enum class LambdaForm { squared, softplus, exp };       ///< Lambda = lam^2 (published), softplus(lam), exp(lam)
 enum class Init { reference, per_head_orthonormal };    ///< of We and Wr: see docs/method.md
-enum class Sampling { exact, legacy };                  ///< legacy: the rows that PyTorch 1.6 to 1.13 took
+/// Which rows are sampled: floor(i (N - 1) / (n - 1)), or as integer linspace of PyTorch >= 2.0 (sometimes one lower by
+/// rounding) or of PyTorch 1.6 to 1.13 (often one lower), to compare with checkpoints of those.
+enum class Sampling { exact, linspace, legacy };
 
 struct PrimalAttentionOptions {
   int64_t width = 0;                      ///< D

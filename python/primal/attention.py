@@ -58,7 +58,8 @@ class PrimalAttention(nn.Module):
         trace: of We^T Wr ("raw"), or of the data-dependent weights ("data_dependent").
         lambda_form: Lambda = lam^2 ("squared", published), softplus(lam) or exp(lam).
         init: of We and Wr: "reference" (published) or "per_head_orthonormal".
-        sampling: "legacy" takes the rows that PyTorch 1.6 to 1.13 took.
+        sampling: which rows: "exact" (integers), or as integer linspace of PyTorch >= 2.0 ("linspace") or of PyTorch
+            1.6 to 1.13 ("legacy") rounded, to compare with checkpoints of those.
 
     Example::
 
@@ -82,7 +83,7 @@ class PrimalAttention(nn.Module):
         trace: Literal["raw", "data_dependent"] = "raw",
         lambda_form: Literal["squared", "softplus", "exp"] = "squared",
         init: Literal["reference", "per_head_orthonormal"] = "reference",
-        sampling: Literal["exact", "legacy"] = "exact",
+        sampling: Literal["exact", "linspace", "legacy"] = "exact",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -103,7 +104,7 @@ class PrimalAttention(nn.Module):
         _check_choice("trace", trace, ("raw", "data_dependent"))
         _check_choice("lambda_form", lambda_form, ("squared", "softplus", "exp"))
         _check_choice("init", init, ("reference", "per_head_orthonormal"))
-        _check_choice("sampling", sampling, ("exact", "legacy"))
+        _check_choice("sampling", sampling, ("exact", "linspace", "legacy"))
         self.embed_dim, self.num_heads, self.rank = embed_dim, num_heads, rank
         self.feature_map, self.causal, self.data_dependent = feature_map, causal, data_dependent
         self.padding, self.trace, self.lambda_form = padding, trace, lambda_form
@@ -232,7 +233,7 @@ class PrimalAttention(nn.Module):
             "data_dependent": self.data_dependent,
             "respect_padding": self.padding == "respect",
             "trace_on_data": self.trace == "data_dependent",
-            "legacy_sampling": self.sampling == "legacy",
+            "sampling": self.sampling,
         }
 
     def _reference_options(self, masks: tuple[Tensor | None, Tensor | None]) -> dict:

@@ -94,17 +94,17 @@ def even_ranks(length: Tensor, n: int) -> Tensor:
     return i * (length - 1).clamp_min(0)[:, None] // max(n - 1, 1)
 
 
+def linspace_ranks(length: int, n: int) -> list[int]:
+    """What integer `linspace(0, length - 1, n)` gives in PyTorch >= 2.0."""
+    last, step = length - 1, (length - 1) / max(n - 1, 1)
+    return [math.trunc(step * i) if i < n // 2 else math.trunc(last - step * (n - 1 - i)) for i in range(n)]
+
+
 def legacy_ranks(length: int, n: int) -> list[int]:
-    """What integer `linspace(0, length - 1, n)` gave in PyTorch 1.6 to 1.13 (groups of 4 with a truncated base)."""
-    if n == 1:
-        return [0]
-    last, step = length - 1, (length - 1) / (n - 1)
-
-    def exact(i: int) -> int:
-        return math.trunc(step * i) if i < n // 2 else math.trunc(last - step * (n - 1 - i))
-
+    """What it gave in PyTorch 1.6 to 1.13: groups of 4, each counted from an already truncated base."""
+    plain, step = linspace_ranks(length, n), (length - 1) / max(n - 1, 1)
     grouped = n - n % 8
-    return [math.trunc(exact(i - i % 4) + (i % 4) * step) if i < grouped else exact(i) for i in range(n)]
+    return [math.trunc(plain[i - i % 4] + (i % 4) * step) if i < grouped else plain[i] for i in range(n)]
 
 
 def position_of_rank(valid: Tensor, rank: Tensor) -> Tensor:
@@ -142,7 +142,7 @@ def attention(
     data_dependent: bool = True,
     padding: Literal["respect", "ignore"] = "respect",
     trace: Literal["raw", "data_dependent"] = "raw",
-    sampling: Literal["exact", "legacy"] = "exact",
+    sampling: Literal["exact", "linspace", "legacy"] = "exact",
 ) -> Result:
     """The whole layer. Masks: [B, N] bool, True = padded. Self-attention when key is None."""
     if key is None:
@@ -216,10 +216,11 @@ def _merge(x: Tensor) -> Tensor:
 
 def _sampled_rows(x: Tensor, counted: Tensor, n: int, sampling: str) -> Tensor:
     length = counted.sum(1)
-    if sampling == "legacy":
-        rank = torch.tensor([legacy_ranks(max(int(v), 1), n) for v in length], device=x.device).reshape(len(x), n)
-    else:
+    if sampling == "exact":
         rank = even_ranks(length, n)
+    else:
+        ranks = linspace_ranks if sampling == "linspace" else legacy_ranks
+        rank = torch.tensor([ranks(max(int(v), 1), n) for v in length], device=x.device).reshape(len(x), n)
     return take(x, position_of_rank(counted, rank))
 
 

@@ -100,8 +100,7 @@ class AtomicFile {
     directory_ = FileDescriptor(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!directory_.is_open()) fail_errno(path, "open its directory");
     for (int attempt = 0; !file_.is_open(); ++attempt) {
-      // Short, so that it fits wherever the target's name does. Another thread, or a process that died, may hold a
-      // name.
+      // Short, so that it fits wherever the target's name does. Another thread or a dead process may hold the name.
       temporary_ = std::string(".primal-") + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".tmp";
       constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
       file_ = FileDescriptor(::openat(directory_.get(), temporary_.c_str(), kFlags, 0666));

@@ -28,6 +28,15 @@ PrimalAttentionOptions completed(PrimalAttentionOptions o) {
   return o;
 }
 
+const char* sampling_name(Sampling sampling) {
+  switch (sampling) {
+    case Sampling::exact: return "exact";
+    case Sampling::linspace: return "linspace";
+    case Sampling::legacy: return "legacy";
+  }
+  throw Error("primal_attention: unknown sampling");
+}
+
 std::optional<torch::Tensor> bias_of(const torch::nn::Linear& linear) {
   return linear->bias.defined() ? std::optional(linear->bias) : std::nullopt;
 }
@@ -61,7 +70,7 @@ ops::AttentionArguments arguments(const PrimalAttentionImpl& m, const torch::Ten
           inputs.query_padding,
           inputs.key_padding,
           {o.feature_map, o.causal, *o.data_dependent, o.padding == Padding::respect,
-           o.trace == Trace::data_dependent, o.sampling == Sampling::legacy}};
+           o.trace == Trace::data_dependent, sampling_name(o.sampling)}};
 }
 
 }  // namespace

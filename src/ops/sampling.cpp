@@ -9,7 +9,8 @@ namespace primal::ops {
 namespace {
 
 // Scalar rule of torch's integer linspace: the two halves count from the two ends.
-int64_t linspace_entry(int64_t i, int64_t last, int64_t n, double step) {
+int64_t linspace_entry(int64_t i, int64_t last, int64_t n) {
+  const double step = static_cast<double>(last) / static_cast<double>(n - 1);
   return i < n / 2 ? static_cast<int64_t>(step * static_cast<double>(i))
                    : static_cast<int64_t>(static_cast<double>(last) - step * static_cast<double>(n - 1 - i));
 }
@@ -17,9 +18,18 @@ int64_t linspace_entry(int64_t i, int64_t last, int64_t n, double step) {
 // PyTorch 1.6 - 1.13 wrote 8 entries at a time as two groups of 4, each from a base already cut to an integer.
 int64_t legacy_entry(int64_t i, int64_t last, int64_t n) {
   const double step = static_cast<double>(last) / static_cast<double>(n - 1);
-  if (i >= n - n % 8) return linspace_entry(i, last, n, step);
-  const double base = static_cast<double>(linspace_entry(i - i % 4, last, n, step));
+  if (i >= n - n % 8) return linspace_entry(i, last, n);
+  const double base = static_cast<double>(linspace_entry(i - i % 4, last, n));
   return static_cast<int64_t>(base + static_cast<double>(i % 4) * step);
+}
+
+int64_t entry(int64_t i, int64_t last, int64_t n, Sampling sampling) {
+  switch (sampling) {
+    case Sampling::linspace: return linspace_entry(i, last, n);
+    case Sampling::legacy: return legacy_entry(i, last, n);
+    case Sampling::exact: break;
+  }
+  return i * last / (n - 1);
 }
 
 at::Tensor to_tensor(const std::vector<int64_t>& values, at::Device device) {
@@ -41,32 +51,40 @@ at::Tensor even_ranks(const at::Tensor& lengths, int64_t n) {
   return product.div(std::max<int64_t>(n - 1, 1), "floor");
 }
 
-at::Tensor legacy_ranks(const at::Tensor& lengths, int64_t n) {
+// Rounding in double is done as the rule says, length by length.
+at::Tensor rounded_ranks(const at::Tensor& lengths, int64_t n, Sampling sampling) {
   const at::Tensor on_cpu = lengths.cpu();
   std::vector<at::Tensor> rows;
   for (int64_t b = 0; b < on_cpu.size(0); ++b) {
-    rows.push_back(to_tensor(even_positions(on_cpu[b].item<int64_t>(), n, /*legacy=*/true), lengths.device()));
+    rows.push_back(to_tensor(even_positions(on_cpu[b].item<int64_t>(), n, sampling), lengths.device()));
   }
   return rows.empty() ? at::empty({0, n}, lengths.options()) : at::cat(rows);
 }
 
 }  // namespace
 
-std::vector<int64_t> even_positions(int64_t length, int64_t n, bool legacy) {
+Sampling sampling_of(const std::string& name) {
+  if (name == "exact") return Sampling::exact;
+  if (name == "linspace") return Sampling::linspace;
+  if (name == "legacy") return Sampling::legacy;
+  TORCH_CHECK_VALUE(false, "primal_attention: sampling must be exact, linspace or legacy, got \"", name, "\"");
+}
+
+std::vector<int64_t> even_positions(int64_t length, int64_t n, Sampling sampling) {
   const int64_t last = std::max<int64_t>(length - 1, 0);
   std::vector<int64_t> positions(static_cast<size_t>(n), 0);
   if (n == 1) return positions;
   for (int64_t i = 0; i < n; ++i) {
-    positions[static_cast<size_t>(i)] = legacy ? legacy_entry(i, last, n) : i * last / (n - 1);
+    positions[static_cast<size_t>(i)] = entry(i, last, n, sampling);
   }
   return positions;
 }
 
-at::Tensor sample_positions(int64_t tokens, const std::optional<at::Tensor>& padded, int64_t n, bool legacy,
+at::Tensor sample_positions(int64_t tokens, const std::optional<at::Tensor>& padded, int64_t n, Sampling sampling,
                             at::Device device) {
-  if (!padded) return to_tensor(even_positions(tokens, n, legacy), device);
+  if (!padded) return to_tensor(even_positions(tokens, n, sampling), device);
   const at::Tensor lengths = length_of(*padded);
-  return position_of_rank(*padded, legacy ? legacy_ranks(lengths, n) : even_ranks(lengths, n));
+  return position_of_rank(*padded, sampling == Sampling::exact ? even_ranks(lengths, n) : rounded_ranks(lengths, n, sampling));
 }
 
 at::Tensor aligned_positions(int64_t queries, const std::optional<at::Tensor>& query_padded, int64_t keys,

@@ -5,18 +5,27 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace primal::ops {
 
-/// n positions spread evenly over 0 .. length-1: floor(i * (length - 1) / (n - 1)). Positions repeat when n > length.
-/// legacy gives what integer linspace gave in PyTorch 1.6 to 1.13 (up to one position lower), to compare with
-/// checkpoints of that time.
-std::vector<int64_t> even_positions(int64_t length, int64_t n, bool legacy);
+/// How n positions are spread over a sequence.
+enum class Sampling {
+  exact,     ///< floor(i * (length - 1) / (n - 1)), in integers
+  linspace,  ///< integer linspace of PyTorch >= 2.0: the same but for rounding of the double step
+  legacy,    ///< integer linspace of PyTorch 1.6 to 1.13: up to one position lower
+};
+
+/// "exact", "linspace" or "legacy"; a ValueError otherwise.
+Sampling sampling_of(const std::string& name);
+
+/// n positions spread evenly over 0 .. length-1. Positions repeat when n > length.
+std::vector<int64_t> even_positions(int64_t length, int64_t n, Sampling sampling);
 
 /// The sampled positions of each sample. padded: [B, N] bool; only tokens that are not padded are taken.
 /// -> [B, n] int64; [1, n] when there is no mask and the positions are the same for all.
-at::Tensor sample_positions(int64_t tokens, const std::optional<at::Tensor>& padded, int64_t n, bool legacy,
+at::Tensor sample_positions(int64_t tokens, const std::optional<at::Tensor>& padded, int64_t n, Sampling sampling,
                             at::Device device);
 
 /// For cross-attention: the key position beside each query position, [B or 1, Nq] int64. The ranks of the queries are

@@ -171,10 +171,17 @@ TEST_F(Safetensors, LoadedTensorsSurviveTheReplacementAndRemovalOfTheFile) {
   expect_same(old, torch::ones({1000}));
 }
 
+TEST_F(Safetensors, LoadedTensorsCanBeWrittenBackToTheFileTheyView) {
+  save_safetensors(path, {{"w", any_bits(at::kFloat)}});
+  const std::string before = read(path);
+  save_safetensors(path, load_safetensors(path).tensors);
+  EXPECT_EQ(read(path), before);
+}
+
 TEST_F(Safetensors, MisalignedDataAreCopied) {
   const Tensor expected = torch::full({3}, 1.5, torch::kDouble);
   for (std::size_t padding = 0; padding < 8; ++padding) {
-    const std::string json = R"({"w":{"dtype":"F64","shape":[3],"data_offsets":[0,24]}})" + std::string(padding, ' ');
+    const auto json = R"({"w":{"dtype":"F64","shape":[3],"data_offsets":[0,24]}})"s.append(padding, ' ');
     write(path, length_bytes(json.size()) + json + bits(expected));
     const Tensor loaded = load_safetensors(path).tensors.at("w");
     expect_same(loaded, expected);
@@ -275,7 +282,7 @@ std::vector<Broken> broken_files() {
       f32("[true]", "[0,4]", 4, "shape: expected whole numbers from 0 to 9223372036854775807, got true"),
       f32("[[1]]", "[0,4]", 4, "shape: expected whole numbers from 0 to 9223372036854775807, got an array"),
       f32(repeated("[", 100'000), "", 0, "shape: expected whole numbers"),
-      f32("[" + repeated("1,", 64) + "1]", "[0,4]", 4, "shape: more than 64 dimensions"),
+      f32("["s.append(repeated("1,", 64)).append("1]"), "[0,4]", 4, "shape: more than 64 dimensions"),
       f32("[4611686018427387904,4]", "[0,0]", 0, "the size of shape [4611686018427387904, 4] of F32 overflows 64 bits"),
       f32("[0,4611686018427387904,4]", "[0,0]", 0, "the size of shape [0, 4611686018427387904, 4] of F32 overflows"),
       f32("[2,2]", "[0,12]", 12, "data [0, 12) but shape [2, 2] of F32 needs 16 bytes"),
@@ -298,8 +305,8 @@ std::vector<Broken> broken_files() {
       {file_of("{}", 1), "1 trailing bytes after the 0 of the tensors"},
       {file_of(R"({"m":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}})", 1) + "\7",
        "tensor \"m\": BOOL value 7 at element 1 is neither 0 nor 1"},
-      {file_of("{\"" + std::string(1000, 'n') + "\":1}", 0),
-       "tensor \"" + std::string(80, 'n') + "...\": expected an object"},
+      {file_of("{\""s.append(1000, 'n').append("\":1}"), 0),
+       "tensor \""s.append(80, 'n').append("...\": expected an object")},
   };
 }
 

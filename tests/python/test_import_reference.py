@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from primal.importing import import_reference
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional
+
+from primal.importing import import_reference
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

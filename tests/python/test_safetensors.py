@@ -4,11 +4,12 @@ import json
 import re
 import struct
 
-import primal  # noqa: F401  registers torch.ops.primal_util
 import pytest
 import safetensors
 import safetensors.torch
 import torch
+
+import primal  # noqa: F401  registers torch.ops.primal_util
 
 DTYPES = {
     "BOOL": torch.bool,

@@ -17,7 +17,7 @@ struct AttentionMode {
   bool data_dependent = true;
   bool respect_padding = true;
   bool trace_on_data = false;
-  bool legacy_sampling = false;
+  std::string sampling = "exact";
 };
 
 /// In the order of the schema. B batch, N tokens, D width, H heads, d = D / H, p features, s rank, n sampled rows.
@@ -51,17 +51,17 @@ struct AttentionArguments {
       const at::Tensor &lam, const at::Tensor &score_weight, const OptionalTensor &score_bias,                        \
       const at::Tensor &out_weight, const OptionalTensor &out_bias, const OptionalTensor &query_padding,              \
       const OptionalTensor &key_padding, const std::string &feature_map, bool causal, bool data_dependent,            \
-      bool respect_padding, bool trace_on_data, bool legacy_sampling
+      bool respect_padding, bool trace_on_data, const std::string &sampling
 
 #define PRIMAL_ATTENTION_ARGUMENTS                                                                                \
   query, key, q_weight, q_bias, k_weight, k_bias, we, wr, lam, score_weight, score_bias, out_weight, out_bias,    \
-      query_padding, key_padding, feature_map, causal, data_dependent, respect_padding, trace_on_data, legacy_sampling
+      query_padding, key_padding, feature_map, causal, data_dependent, respect_padding, trace_on_data, sampling
 
 #define PRIMAL_ATTENTION_STRUCT                                                                                   \
   AttentionArguments {                                                                                            \
     query, key, q_weight, q_bias, k_weight, k_bias, we, wr, lam, score_weight, score_bias, out_weight, out_bias,  \
         query_padding, key_padding, {                                                                             \
-      feature_map, causal, data_dependent, respect_padding, trace_on_data, legacy_sampling                        \
+      feature_map, causal, data_dependent, respect_padding, trace_on_data, sampling                        \
     }                                                                                                             \
   }
 
@@ -70,6 +70,6 @@ struct AttentionArguments {
   (a).query, (a).key, (a).q_weight, (a).q_bias, (a).k_weight, (a).k_bias, (a).we, (a).wr, (a).lam, (a).score_weight, \
       (a).score_bias, (a).out_weight, (a).out_bias, (a).query_padding, (a).key_padding, (a).mode.feature_map,        \
       (a).mode.causal, (a).mode.data_dependent, (a).mode.respect_padding, (a).mode.trace_on_data,                    \
-      (a).mode.legacy_sampling
+      (a).mode.sampling
 
 }  // namespace primal::ops

@@ -34,7 +34,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
     ctx->saved_data["data_dependent"] = data_dependent;
     ctx->saved_data["respect_padding"] = respect_padding;
     ctx->saved_data["trace_on_data"] = trace_on_data;
-    ctx->saved_data["legacy_sampling"] = legacy_sampling;
+    ctx->saved_data["sampling"] = sampling;
     auto [out, le, lr, tr] = attention_operator().call(PRIMAL_ATTENTION_ARGUMENTS);
     return {out, le, lr, tr};
   }
@@ -60,7 +60,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
                                or_absent(s[14]),
                                {data["feature_map"].toStringRef(), data["causal"].toBool(),
                                 data["data_dependent"].toBool(), data["respect_padding"].toBool(),
-                                data["trace_on_data"].toBool(), data["legacy_sampling"].toBool()}};
+                                data["trace_on_data"].toBool(), data["sampling"].toStringRef()}};
     variable_list result =
         attention_backward_operator().call(grads[0], grads[1], grads[2], grads[3], PRIMAL_ATTENTION_FIELDS(a));
     for (size_t i = 0; i < kDifferentiable; ++i) {

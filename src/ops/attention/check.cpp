@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <c10/util/StringUtil.h>
 
+#include "ops/sampling.h"
 #include "primal/error.h"
 #include "primal/feature_map.h"
 
@@ -74,6 +75,7 @@ void check_devices(const AttentionArguments& a) {
 }
 
 void check_mode(const AttentionArguments& a) {
+  sampling_of(a.mode.sampling);
   TORCH_CHECK_VALUE(!(a.mode.causal && a.mode.data_dependent),
                     "primal_attention: causal attention needs data-independent weights: data-dependent ones are made "
                     "from the whole sequence");

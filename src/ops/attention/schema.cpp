@@ -14,7 +14,7 @@ const std::string kTensors =
     "Tensor? query_padding=None, Tensor? key_padding=None";
 const std::string kSwitches =
     "str feature_map=\"cosine\", bool causal=False, bool data_dependent=True, bool respect_padding=True, "
-    "bool trace_on_data=False, bool legacy_sampling=False";
+    "bool trace_on_data=False, str sampling=\"exact\"";
 
 }  // namespace
 

@@ -1,0 +1,19 @@
+// The subcommands. Each adds itself to the parser; when chosen, it runs and returns the exit code:
+// 0 done, 1 failed, 2 wrong usage or input.
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace primal::cli {
+
+/// What main() runs after parsing.
+using Command = std::function<int()>;
+
+void add_info(CLI::App& app, Command& chosen);
+void add_verify(CLI::App& app, Command& chosen);
+
+}  // namespace primal::cli

@@ -1,0 +1,50 @@
+// primal verify: our layer against golden files.
+#include "tasks/verify.h"
+
+#include <algorithm>
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+
+namespace primal::cli {
+
+namespace {
+
+void print(const std::string& file, const tasks::Verification& result) {
+  std::printf("%s\n  %s, %s\n", file.c_str(), result.variant.c_str(), result.sizes.c_str());
+  std::printf("  %-26s %10s %10s\n", "largest relative error", "double", "float");
+  for (const auto& tensor : result.tensors) {
+    std::printf("  %-26s %10.1e %10.1e%s%s\n", tensor.name.c_str(), tensor.in_double, tensor.in_float,
+                tensor.double_is_ok ? "" : "  above 1e-10 in double",
+                tensor.float_is_ok ? "" : "  above 1.3e-6 relative + 1e-5 absolute in float");
+  }
+  const auto failed = std::count_if(result.tensors.begin(), result.tensors.end(),
+                                    [](const auto& t) { return !t.double_is_ok || !t.float_is_ok; });
+  std::printf("  %s: %zu tensors, %td above tolerance\n", result.ok() ? "ok" : "FAILED", result.tensors.size(), failed);
+}
+
+int run(const std::vector<std::string>& files) {
+  bool ok = true;
+  for (const std::string& file : files) {
+    const tasks::Verification result = tasks::verify_golden_file(file);
+    print(file, result);
+    ok = ok && result.ok();
+  }
+  return ok ? 0 : 1;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, Command& chosen) {
+  CLI::App* command = app.add_subcommand(
+      "verify", "Compare values and gradients of our layer, in double and in float, with golden files");
+  auto files = std::make_shared<std::vector<std::string>>();
+  command->add_option("FILE", *files, "golden files (safetensors; docs/golden-files.md)")->required();
+  command->callback([&chosen, files] { chosen = [files] { return run(*files); }; });
+}
+
+}  // namespace primal::cli

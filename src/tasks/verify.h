@@ -1,0 +1,33 @@
+// Runs our layer on golden files: tensors that the published research code computed.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace primal::tasks {
+
+/// The largest error of one tensor, relative to its largest entry.
+struct TensorError {
+  std::string name;     ///< as in the file: "out", "grad.We", ...
+  double in_double;     ///< float64 computation; allowed: kDoubleTolerance
+  double in_float;      ///< float32 computation
+  bool double_is_ok;
+  bool float_is_ok;     ///< by PyTorch's assert_close defaults for float32, entry by entry
+};
+
+struct Verification {
+  std::string variant;  ///< "causal_data_independent", ...
+  std::string sizes;    ///< "B=2 N=6 D=8 H=2 s=3"
+  std::vector<TensorError> tensors;
+
+  bool ok() const;
+};
+
+inline constexpr double kDoubleTolerance = 1e-10;
+
+/// Values and gradients of every tensor in the file. Throws Error, beginning with the file's name, for a file that is
+/// damaged, incomplete or of a variant that is not known. The format is described in docs/golden-files.md.
+Verification verify_golden_file(const std::filesystem::path& file);
+
+}  // namespace primal::tasks

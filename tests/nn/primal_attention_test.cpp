@@ -1,0 +1,202 @@
+// What the layer computes: its formulas, and what its output may depend on.
+#include <ATen/autocast_mode.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <limits>
+#include <vector>
+
+#include "primal/attention.h"
+#include "support/attention.h"
+#include "support/tensors.h"
+
+namespace primal {
+namespace {
+
+using tests::close;
+using tests::double_layer;
+using tests::equal;
+using tests::expect_agrees_with_plain_attention;
+using tests::plain_cosine;
+using torch::Tensor;
+
+const PrimalAttentionOptions kDataDependent{.width = 12, .heads = 3, .rank = 2, .rows = 5};
+const PrimalAttentionOptions kPointwise{.width = 12, .heads = 3, .rank = 2, .data_dependent = false};
+const PrimalAttentionOptions kCausal{.width = 12, .heads = 3, .rank = 2, .causal = true};
+
+Tensor tokens(int64_t batch, int64_t length) { return torch::randn({batch, length, 12}, torch::kDouble); }
+
+void expect_close(const AttentionOutput& actual, const AttentionOutput& expected, double tolerance) {
+  EXPECT_TRUE(close(actual.out, expected.out, tolerance));
+  EXPECT_TRUE(close(actual.terms.le, expected.terms.le, tolerance));
+  EXPECT_TRUE(close(actual.terms.lr, expected.terms.lr, tolerance));
+  EXPECT_TRUE(close(actual.terms.tr, expected.terms.tr, tolerance));
+}
+
+class EveryKind : public testing::TestWithParam<PrimalAttentionOptions> {
+ protected:
+  PrimalAttention layer = double_layer(GetParam());
+};
+INSTANTIATE_TEST_SUITE_P(PrimalAttention, EveryKind, testing::Values(kDataDependent, kPointwise, kCausal),
+                         [](const auto& info) {
+                           return info.index == 0 ? "DataDependent" : info.index == 1 ? "Pointwise" : "Causal";
+                         });
+
+TEST_P(EveryKind, AgreesWithItsFormulasAndTheirGradients) {
+  for (const int64_t length : {1, 4, 9}) {
+    SCOPED_TRACE(length);
+    expect_agrees_with_plain_attention(layer, tokens(3, length), plain_cosine);
+  }
+}
+
+TEST_P(EveryKind, OutputDoesNotDependOnPadding) {
+  const std::vector<int64_t> lengths = {7, 3, 1};
+  Tensor x = tokens(3, 7);
+  const Tensor padded = padding_mask(torch::tensor(lengths), 7);
+  x = x.masked_fill(padded.unsqueeze(-1), std::numeric_limits<double>::quiet_NaN());
+  const auto [out, terms] = layer->forward(x, {.query_padding = padded});
+  for (int64_t b = 0; b < 3; ++b) {
+    SCOPED_TRACE(testing::Message() << "sample " << b);
+    const int64_t length = lengths[static_cast<size_t>(b)];
+    const auto sample = [&](const Tensor& t) { return t.narrow(0, b, 1); };
+    expect_close({sample(out).narrow(1, 0, length), {sample(terms.le), sample(terms.lr), sample(terms.tr)}},
+                 layer->forward(sample(x).narrow(1, 0, length)), 1e-12);
+  }
+  EXPECT_TRUE(equal(out.masked_select(padded.unsqueeze(-1)), torch::zeros({10 * 12}, torch::kDouble)));
+}
+
+TEST_P(EveryKind, PaddedTokensGetAndGiveNoGradient) {
+  const Tensor padded = torch::tensor({{0, 1, 0, 1, 0}, {1, 0, 0, 0, 1}}).to(torch::kBool);
+  const Tensor clean = tokens(2, 5);
+  const auto gradients = [&](double filling) {
+    const Tensor x = clean.masked_fill(padded.unsqueeze(-1), filling).requires_grad_();
+    const auto [out, terms] = layer->forward(x, {.query_padding = padded});
+    std::vector<Tensor> inputs = layer->parameters();
+    inputs.insert(inputs.begin(), x);
+    return torch::autograd::grad({out.square().sum() + terms.objective().square().sum()}, inputs);
+  };
+  const auto first = gradients(0), second = gradients(std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(equal(first[0].masked_select(padded.unsqueeze(-1)), torch::zeros({4 * 12}, torch::kDouble)));
+  for (size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(equal(second[i], first[i])) << "input " << i;
+}
+
+TEST_P(EveryKind, SamplesOfABatchDoNotTouchEachOther) {
+  const Tensor x = tokens(3, 6);
+  const Tensor alone = layer->forward(x.narrow(0, 1, 1)).out;
+  EXPECT_TRUE(close(layer->forward(x).out.narrow(0, 1, 1), alone, 1e-12));
+}
+
+TEST_P(EveryKind, EmptySequencesAndBatchesWork) {
+  for (const auto& [batch, length] : std::vector<std::pair<int64_t, int64_t>>{{2, 0}, {0, 4}, {0, 0}}) {
+    const Tensor x = tokens(batch, length).requires_grad_();
+    const auto [out, terms] = layer->forward(x, {.query_padding = torch::zeros({batch, length}, torch::kBool)});
+    EXPECT_EQ(out.sizes(), x.sizes());
+    EXPECT_TRUE(equal(terms.le, torch::zeros({batch}, torch::kDouble)));
+    EXPECT_TRUE(equal(terms.lr, torch::zeros({batch}, torch::kDouble)));
+    (out.sum() + terms.objective().sum()).backward();
+    EXPECT_EQ(x.grad().sizes(), x.sizes());
+  }
+}
+
+TEST_P(EveryKind, BFloat16StaysCloseToFloat32) {
+  const Tensor x = torch::randn({2, 20, 12}).to(torch::kBFloat16);
+  layer->to(torch::kBFloat16);
+  const auto [out, terms] = layer->forward(x);
+  layer->to(torch::kFloat);
+  const auto expected = layer->forward(x.to(torch::kFloat));
+  EXPECT_EQ(out.scalar_type(), torch::kBFloat16);
+  EXPECT_EQ(terms.le.scalar_type(), torch::kFloat);
+  expect_close({out, terms}, expected, 0.02);
+}
+
+TEST_P(EveryKind, AutocastComputesInBFloat16AndKeepsTheTermsInFloat32) {
+  layer->to(torch::kFloat);
+  const Tensor x = torch::randn({2, 20, 12});
+  const auto expected = layer->forward(x);
+  at::autocast::set_autocast_enabled(at::kCPU, true);
+  const auto [out, terms] = layer->forward(x);
+  at::autocast::set_autocast_enabled(at::kCPU, false);
+  at::autocast::clear_cache();
+  EXPECT_EQ(out.scalar_type(), torch::kBFloat16);
+  EXPECT_EQ(terms.tr.scalar_type(), torch::kFloat);
+  EXPECT_TRUE(close(terms.tr, expected.terms.tr, 1e-6));
+  expect_close({out, terms}, expected, 0.02);
+}
+
+TEST(PrimalAttention, CausalOutputDoesNotDependOnLaterTokens) {
+  PrimalAttention layer = double_layer(kCausal);
+  const Tensor x = tokens(2, 8), changed = x.clone();
+  changed.narrow(1, 5, 3).normal_();
+  const Tensor before = layer->forward(x).out, after = layer->forward(changed).out;
+  EXPECT_TRUE(close(after.narrow(1, 0, 5), before.narrow(1, 0, 5), 1e-14));
+  EXPECT_FALSE(close(after.narrow(1, 5, 3), before.narrow(1, 5, 3), 1e-3));
+}
+
+TEST(PrimalAttention, DataDependentOutputDependsOnSampledTokensOnly) {
+  PrimalAttention layer = double_layer(kDataDependent);  // rows 0, 2, 4, 6, 8 of 9
+  const Tensor x = tokens(1, 9), sampled = x.clone(), other = x.clone();
+  sampled.select(1, 4).normal_();
+  other.select(1, 5).normal_();
+  const Tensor first = layer->forward(x).out.select(1, 0);
+  EXPECT_TRUE(close(layer->forward(other).out.select(1, 0), first, 1e-14));
+  EXPECT_FALSE(close(layer->forward(sampled).out.select(1, 0), first, 1e-3));
+}
+
+TEST(PrimalAttention, CrossAttentionToTheSameSequenceIsSelfAttention) {
+  for (const auto& options : {kDataDependent, kPointwise}) {
+    PrimalAttention layer = double_layer(options);
+    const Tensor x = tokens(2, 7), padded = padding_mask(torch::tensor({7, 4}), 7);
+    expect_close(layer->forward(x, {.key = x}), layer->forward(x), 1e-13);
+    expect_close(layer->forward(x, {.key = x, .query_padding = padded, .key_padding = padded}),
+                 layer->forward(x, {.query_padding = padded}), 1e-13);
+  }
+}
+
+TEST(PrimalAttention, CrossAttentionDoesNotDependOnPaddingOfTheKeys) {
+  PrimalAttention layer = double_layer(kDataDependent);
+  const Tensor query = tokens(2, 5), key = tokens(2, 6), longer = torch::cat({key, tokens(2, 3)}, 1);
+  const Tensor padded = padding_mask(torch::tensor({6, 6}), 9);
+  expect_close(layer->forward(query, {.key = longer, .key_padding = padded}), layer->forward(query, {.key = key}),
+               1e-12);
+}
+
+TEST(PrimalAttention, PublishedPaddingOnlyZeroesTheInputOfTheOutputProjection) {
+  PrimalAttentionOptions options = kDataDependent;
+  options.padding = Padding::ignore;
+  PrimalAttention layer = double_layer(options);
+  const Tensor x = tokens(2, 6), padded = padding_mask(torch::tensor({6, 2}), 6);
+  const auto masked = layer->forward(x, {.query_padding = padded}), plain = layer->forward(x);
+  EXPECT_TRUE(close(masked.out[1].narrow(0, 2, 4), layer->out_proj->bias.expand({4, 12}), 1e-14));
+  EXPECT_TRUE(close(masked.out[1].narrow(0, 0, 2), plain.out[1].narrow(0, 0, 2), 1e-14));
+  EXPECT_TRUE(equal(masked.terms.le, plain.terms.le));
+}
+
+TEST(PrimalAttention, TraceOnDataIsThatOfTheDataDependentWeights) {
+  PrimalAttentionOptions options = kDataDependent;
+  options.trace = Trace::data_dependent;
+  PrimalAttention layer = double_layer(options);
+  const Tensor x = tokens(2, 6);
+  const auto scores = layer->scores(x);
+  EXPECT_TRUE(close(layer->forward(x).terms.tr, (scores.we_x * scores.wr_x).sum({1, 2, 3}) / 3, 1e-12));
+}
+
+TEST(PrimalAttention, LegacySamplingTakesOtherRows) {
+  PrimalAttentionOptions options{.width = 12, .heads = 3, .rank = 2, .rows = 16, .sampling = Sampling::legacy};
+  const Tensor x = tokens(1, 101);
+  const Tensor legacy = double_layer(options)->scores(x).we_x;
+  options.sampling = Sampling::exact;
+  EXPECT_FALSE(close(double_layer(options)->scores(x).we_x, legacy, 1e-3));
+}
+
+TEST(PrimalAttention, ScoresAreZeroAtPaddedTokensAndNeedNoGradient) {
+  PrimalAttention layer = double_layer(kDataDependent);
+  const Tensor padded = padding_mask(torch::tensor({2}), 5);
+  const auto scores = layer->scores(tokens(1, 5), {.query_padding = padded});
+  EXPECT_EQ(scores.e.sizes(), (std::vector<int64_t>{1, 3, 5, 2}));
+  EXPECT_TRUE(equal(scores.e.narrow(2, 2, 3), torch::zeros({1, 3, 3, 2}, torch::kDouble)));
+  EXPECT_TRUE(equal(scores.r.narrow(2, 2, 3), torch::zeros({1, 3, 3, 2}, torch::kDouble)));
+  EXPECT_FALSE(scores.e.requires_grad());
+}
+
+}  // namespace
+}  // namespace primal

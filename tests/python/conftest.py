@@ -1,0 +1,23 @@
+"""Every test starts from the same random numbers, and property tests draw the same examples in every run."""
+
+import hypothesis
+import pytest
+import torch
+
+hypothesis.settings.register_profile(
+    "primal", derandomize=True, deadline=None, database=None, print_blob=False, max_examples=100
+)
+hypothesis.settings.load_profile("primal")
+
+
+@pytest.fixture(autouse=True)
+def _fixed_seed():
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def set_threads():
+    """torch.set_num_threads; the number of before comes back after the test."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)

@@ -1,0 +1,61 @@
+"""Every operator keeps the rules of torch.library: schema, autograd, fake tensors, tracing with symbolic sizes."""
+
+import pytest
+import torch
+from attention_cases import random_arguments
+from torch.library import opcheck
+
+CASES = {
+    "data_dependent": {"mode": "data_dependent"},
+    "data_independent": {"mode": "data_independent"},
+    "causal": {"mode": "causal"},
+    "no bias": {"mode": "data_dependent", "bias": False},
+    "masks": {"mode": "data_dependent", "masks": True},
+    "causal masks": {"mode": "causal", "masks": True},
+    "cross": {"mode": "data_dependent", "key_tokens": 5},
+    "cross masks": {"mode": "data_independent", "key_tokens": 5, "masks": True},
+    "polynomial": {"mode": "data_dependent", "feature_map": "polynomial(2)"},
+    "float32": {"mode": "data_dependent", "dtype": torch.float32},
+    "bfloat16": {"mode": "data_dependent", "dtype": torch.bfloat16},
+    "bfloat16 causal masks": {"mode": "causal", "dtype": torch.bfloat16, "masks": True},
+}
+every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+
+def of_floats(arguments, change):
+    return tuple(change(a) if a is not None and a.is_floating_point() else a for a in arguments)
+
+
+@every_case
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_attention(case, requires_grad):
+    arguments, switches = random_arguments(**case)
+    arguments = of_floats(arguments, lambda a: a.requires_grad_(requires_grad))
+    opcheck(torch.ops.primal.attention.default, arguments, switches)
+
+
+@every_case
+def test_attention_backward(case):
+    arguments, switches = random_arguments(**case)
+    grads = [torch.randn_like(output) for output in torch.ops.primal.attention(*arguments, **switches)]
+    opcheck(torch.ops.primal.attention_backward.default, (*grads, *arguments), switches)
+
+
+@every_case
+def test_attention_scores(case):
+    arguments, switches = random_arguments(**case)
+    opcheck(torch.ops.primal.attention_scores.default, arguments, switches)
+
+
+@pytest.mark.parametrize("masks", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_attention_step(dtype, masks):
+    arguments, switches = random_arguments("causal", dtype=dtype, masks=masks)
+    state = {name: torch.randn(2, 6, dtype=torch.float64) for name in ("q_sum", "k_sum")}
+    opcheck(torch.ops.primal.attention_step.default, arguments, switches | state | {"count": torch.tensor([3, 0])})
+
+
+def test_every_operator_is_checked_here():
+    names = torch._C._dispatch_get_registrations_for_dispatch_key("Meta")
+    registered = {name.removeprefix("primal::") for name in names if name.startswith("primal::")}
+    assert registered == {name.removeprefix("test_") for name in globals() if name.startswith("test_attention")}

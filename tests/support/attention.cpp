@@ -1,0 +1,101 @@
+#include "support/attention.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <string>
+#include <vector>
+
+#include "support/tensors.h"
+
+namespace primal::tests {
+
+namespace {
+
+using torch::Tensor;
+
+// [B, N, D] -> [B, H, N, d]
+Tensor split(const Tensor& x, int64_t heads) { return x.unflatten(-1, {heads, x.size(-1) / heads}).transpose(1, 2); }
+
+Tensor running_mean(const Tensor& x) {
+  return x.cumsum(1) / torch::arange(1, x.size(1) + 1, x.options()).unsqueeze(-1);
+}
+
+// The n rows at floor(i (N - 1) / (n - 1)).
+Tensor sampled_rows(const Tensor& x, int64_t n) {
+  std::vector<Tensor> rows;
+  for (int64_t i = 0; i < n; ++i) rows.push_back(x.select(1, n == 1 ? 0 : i * (x.size(1) - 1) / (n - 1)));
+  return torch::stack(rows, 1);
+}
+
+Tensor half_mean_square(const Tensor& score, const Tensor& lambda) {
+  return 0.5 * (score.square() * lambda.unsqueeze(1)).sum(-1).mean(at::IntArrayRef{1, 2});
+}
+
+// A loss that weighs every output and every term differently, so that no gradient can hide behind another.
+Tensor read_out(const AttentionOutput& result) {
+  const auto weights = [](const Tensor& like) {
+    return torch::arange(like.numel(), like.options()).add(1).sin().view_as(like);
+  };
+  Tensor sum = (result.out * weights(result.out)).sum();
+  for (const Tensor& term : {result.terms.le, result.terms.lr * 2, result.terms.tr * 3}) {
+    sum = sum + (term * weights(term)).sum();
+  }
+  return sum;
+}
+
+}  // namespace
+
+PrimalAttention double_layer(const PrimalAttentionOptions& options) {
+  torch::manual_seed(17);
+  PrimalAttention layer(options);
+  layer->to(torch::kDouble);
+  return layer;
+}
+
+Tensor plain_cosine(const Tensor& u) { return u / u.norm(2, -1, /*keepdim=*/true); }
+
+AttentionOutput plain_attention(const PrimalAttentionImpl& layer, const Tensor& x, const PlainFeatureMap& phi) {
+  const PrimalAttentionOptions& o = layer.options();
+  auto linear = [](const torch::nn::Linear& l, const Tensor& input) {
+    return torch::nn::functional::linear(input, l->weight, l->bias);
+  };
+  Tensor q = linear(layer.q_proj, x), k = linear(layer.k_proj, x);
+  if (o.causal) q = running_mean(q), k = running_mean(k);
+  const Tensor query = phi(split(q, o.heads)), key = phi(split(k, o.heads));
+
+  Tensor we = layer.we.unsqueeze(0), wr = layer.wr.unsqueeze(0);
+  if (*o.data_dependent) {
+    Tensor f = split(sampled_rows(x, o.rows), o.heads);  // [B, H, n, d]
+    if (query.size(-1) != f.size(-1)) f = phi(f);        // the weights act on features
+    we = torch::matmul(f.transpose(2, 3), we), wr = torch::matmul(f.transpose(2, 3), wr);
+  }
+  const Tensor e = torch::matmul(query, we), r = torch::matmul(key, wr);
+  const Tensor mixed = linear(layer.score_proj, torch::cat({e, r}, -1));  // [B, H, N, d]
+  const Tensor out = linear(layer.out_proj, mixed.transpose(1, 2).flatten(2));
+  const Tensor trace = (layer.we * layer.wr).sum() / o.heads;
+  return {out, {half_mean_square(e, layer.lambda()), half_mean_square(r, layer.lambda()), trace.expand({x.size(0)})}};
+}
+
+void expect_agrees_with_plain_attention(PrimalAttention layer, const Tensor& x, const PlainFeatureMap& phi) {
+  constexpr double kTolerance = 1e-10;
+  std::vector<Tensor> inputs = {x.detach().clone().requires_grad_()};
+  std::vector<std::string> names = {"x"};
+  for (const auto& parameter : layer->named_parameters()) {
+    inputs.push_back(parameter.value());
+    names.push_back(parameter.key());
+  }
+  const AttentionOutput actual = layer->forward(inputs[0]), expected = plain_attention(*layer, inputs[0], phi);
+  EXPECT_TRUE(close(actual.out, expected.out, kTolerance));
+  EXPECT_TRUE(close(actual.terms.le, expected.terms.le, kTolerance));
+  EXPECT_TRUE(close(actual.terms.lr, expected.terms.lr, kTolerance));
+  EXPECT_TRUE(close(actual.terms.tr, expected.terms.tr, kTolerance));
+
+  const auto actual_gradients = torch::autograd::grad({read_out(actual)}, inputs);
+  const auto expected_gradients = torch::autograd::grad({read_out(expected)}, inputs);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    EXPECT_TRUE(close(actual_gradients[i], expected_gradients[i], kTolerance)) << "gradient of " << names[i];
+  }
+}
+
+}  // namespace primal::tests
