@@ -13,8 +13,8 @@
 namespace primal {
 namespace {
 
-using tests::equal;
 using tests::error_of;
+using tests::same;
 using torch::Tensor;
 
 Tensor numbers(const std::vector<double>& values) { return torch::tensor(values, torch::kDouble); }
@@ -26,8 +26,8 @@ const std::vector<KsvdTerms> kLayers = {
 };
 
 TEST(Ksvd, ObjectiveIsLePlusLrMinusTr) {
-  EXPECT_TRUE(equal(kLayers[0].objective(), numbers({1, -2, 4})));
-  EXPECT_TRUE(equal(kLayers[1].objective(), numbers({0, 2, -3})));
+  EXPECT_TRUE(same(kLayers[0].objective(), numbers({1, -2, 4})));
+  EXPECT_TRUE(same(kLayers[1].objective(), numbers({0, 2, -3})));
 }
 
 TEST(Ksvd, PerSampleIsTheMeanOfTheSquares) {
@@ -40,18 +40,18 @@ TEST(Ksvd, BatchMeanIsTheSquareOfTheMean) {
 }
 
 TEST(Ksvd, NoReductionGivesTheSquareOfEachSample) {
-  EXPECT_TRUE(equal(ksvd_loss({kLayers[0]}, 1.0, KsvdReduction::none), numbers({1, 4, 16})));
+  EXPECT_TRUE(same(ksvd_loss({kLayers[0]}, 1.0, KsvdReduction::none), numbers({1, 4, 16})));
 }
 
 TEST(Ksvd, LayersAreAveragedAfterSquaring) {
   EXPECT_DOUBLE_EQ(ksvd_loss(kLayers, 1.0).item<double>(), (21.0 / 3 + 13.0 / 3) / 2);
   EXPECT_DOUBLE_EQ(ksvd_loss(kLayers, 1.0, KsvdReduction::batch_mean).item<double>(), (1.0 + 1.0 / 9) / 2);
-  EXPECT_TRUE(equal(ksvd_loss(kLayers, 1.0, KsvdReduction::none), numbers({0.5, 4, 12.5})));
+  EXPECT_TRUE(same(ksvd_loss(kLayers, 1.0, KsvdReduction::none), numbers({0.5, 4, 12.5})));
 }
 
 TEST(Ksvd, EtaScalesEveryReduction) {
   for (const auto reduction : {KsvdReduction::per_sample, KsvdReduction::batch_mean, KsvdReduction::none}) {
-    EXPECT_TRUE(equal(ksvd_loss(kLayers, 0.25, reduction), ksvd_loss(kLayers, 1.0, reduction) * 0.25));
+    EXPECT_TRUE(same(ksvd_loss(kLayers, 0.25, reduction), ksvd_loss(kLayers, 1.0, reduction) * 0.25));
   }
 }
 
@@ -70,7 +70,7 @@ TEST(Ksvd, NoLayerIsAnError) {
 TEST(PaddingMask, IsTrueFromTheLengthOn) {
   const Tensor expected = torch::tensor({{0, 0, 0, 0}, {0, 1, 1, 1}, {1, 1, 1, 1}}).to(torch::kBool);
   for (const auto dtype : {torch::kLong, torch::kInt, torch::kByte}) {
-    EXPECT_TRUE(equal(padding_mask(torch::tensor({4, 1, 0}).to(dtype), 4), expected));
+    EXPECT_TRUE(same(padding_mask(torch::tensor({4, 1, 0}).to(dtype), 4), expected));
   }
 }
 

@@ -15,8 +15,8 @@ namespace primal {
 namespace {
 
 using tests::close;
-using tests::equal;
 using tests::error_of;
+using tests::same;
 using torch::Tensor;
 using Shapes = std::map<std::string, std::vector<int64_t>>;
 
@@ -142,7 +142,7 @@ TEST(PrimalAttentionParameters, ResetGivesThoseOfAFreshLayer) {
   torch::manual_seed(1);
   layer->reset_parameters();
   for (size_t i = 0; i < fresh.size(); ++i) {
-    EXPECT_TRUE(equal(parameters[i], fresh[i])) << "parameter " << i;
+    EXPECT_TRUE(same(parameters[i], fresh[i])) << "parameter " << i;
     EXPECT_TRUE(parameters[i].is_leaf() && parameters[i].requires_grad()) << "parameter " << i;
   }
 }
@@ -191,13 +191,13 @@ TEST(PrimalAttentionClone, HasItsOwnParametersAndTheSameOutput) {
   const auto clone = std::dynamic_pointer_cast<PrimalAttentionImpl>(layer->clone());
   ASSERT_NE(clone, nullptr);
   const Tensor out = layer->forward(x).out;
-  EXPECT_TRUE(equal(clone->forward(x).out, out));
+  EXPECT_TRUE(same(clone->forward(x).out, out));
   {
     torch::NoGradGuard no_grad;
     for (auto& parameter : clone->parameters()) parameter.zero_();
   }
-  EXPECT_TRUE(equal(layer->forward(x).out, out));
-  EXPECT_TRUE(equal(clone->forward(x).out, torch::zeros_like(out)));
+  EXPECT_TRUE(same(layer->forward(x).out, out));
+  EXPECT_TRUE(same(clone->forward(x).out, torch::zeros_like(out)));
 }
 
 TEST(PrimalAttentionPrint, NamesWhatMatters) {

@@ -11,7 +11,7 @@ namespace primal {
 namespace {
 
 using tests::close;
-using tests::equal;
+using tests::same;
 using torch::Tensor;
 
 class PrimalAttentionState : public testing::Test {
@@ -49,7 +49,7 @@ TEST_F(PrimalAttentionState, PaddedTokensAreSteppedOver) {
   State state = layer->initial_state(3);
   const Tensor out = decode(x, std::vector<int64_t>(40, 1), state, padding);
   EXPECT_TRUE(close(out, layer->forward(x, {.query_padding = padding}).out, 1e-6));
-  EXPECT_TRUE(equal(state.count, padding.logical_not().sum(1)));
+  EXPECT_TRUE(same(state.count, padding.logical_not().sum(1)));
 }
 
 TEST_F(PrimalAttentionState, HoldsTheSumsOfProjectedTokens) {
@@ -57,7 +57,7 @@ TEST_F(PrimalAttentionState, HoldsTheSumsOfProjectedTokens) {
   decode(x, {40}, state);
   EXPECT_TRUE(close(state.q_sum, layer->q_proj->forward(x).to(torch::kDouble).sum(1), 1e-5));
   EXPECT_TRUE(close(state.k_sum, layer->k_proj->forward(x).to(torch::kDouble).sum(1), 1e-5));
-  EXPECT_TRUE(equal(state.count, torch::full({3}, 40, torch::kLong)));
+  EXPECT_TRUE(same(state.count, torch::full({3}, 40, torch::kLong)));
 }
 
 TEST_F(PrimalAttentionState, DoesNotGrow) {
@@ -75,7 +75,7 @@ TEST_F(PrimalAttentionState, ACopyBranchesOff) {
   State branch = state;
   const Tensor first = layer->step(x.narrow(1, 20, 5), branch);
   const Tensor again = layer->step(x.narrow(1, 20, 5), state);
-  EXPECT_TRUE(equal(first, again));
+  EXPECT_TRUE(same(first, again));
 }
 
 TEST_F(PrimalAttentionState, StaysEqualOverALongSequence) {

@@ -15,9 +15,9 @@ namespace {
 
 using tests::close;
 using tests::double_layer;
-using tests::equal;
 using tests::expect_agrees_with_plain_attention;
 using tests::plain_cosine;
+using tests::same;
 using torch::Tensor;
 
 const PrimalAttentionOptions kDataDependent{.width = 12, .heads = 3, .rank = 2, .rows = 5};
@@ -62,7 +62,7 @@ TEST_P(EveryKind, OutputDoesNotDependOnPadding) {
     expect_close({sample(out).narrow(1, 0, length), {sample(terms.le), sample(terms.lr), sample(terms.tr)}},
                  layer->forward(sample(x).narrow(1, 0, length)), 1e-12);
   }
-  EXPECT_TRUE(equal(out.masked_select(padded.unsqueeze(-1)), torch::zeros({10 * 12}, torch::kDouble)));
+  EXPECT_TRUE(same(out.masked_select(padded.unsqueeze(-1)), torch::zeros({10 * 12}, torch::kDouble)));
 }
 
 TEST_P(EveryKind, PaddedTokensGetAndGiveNoGradient) {
@@ -76,8 +76,8 @@ TEST_P(EveryKind, PaddedTokensGetAndGiveNoGradient) {
     return torch::autograd::grad({out.square().sum() + terms.objective().square().sum()}, inputs);
   };
   const auto first = gradients(0), second = gradients(std::numeric_limits<double>::infinity());
-  EXPECT_TRUE(equal(first[0].masked_select(padded.unsqueeze(-1)), torch::zeros({4 * 12}, torch::kDouble)));
-  for (size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(equal(second[i], first[i])) << "input " << i;
+  EXPECT_TRUE(same(first[0].masked_select(padded.unsqueeze(-1)), torch::zeros({4 * 12}, torch::kDouble)));
+  for (size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(same(second[i], first[i])) << "input " << i;
 }
 
 TEST_P(EveryKind, SamplesOfABatchDoNotTouchEachOther) {
@@ -91,8 +91,8 @@ TEST_P(EveryKind, EmptySequencesAndBatchesWork) {
     const Tensor x = tokens(batch, length).requires_grad_();
     const auto [out, terms] = layer->forward(x, {.query_padding = torch::zeros({batch, length}, torch::kBool)});
     EXPECT_EQ(out.sizes(), x.sizes());
-    EXPECT_TRUE(equal(terms.le, torch::zeros({batch}, torch::kDouble)));
-    EXPECT_TRUE(equal(terms.lr, torch::zeros({batch}, torch::kDouble)));
+    EXPECT_TRUE(same(terms.le, torch::zeros({batch}, torch::kDouble)));
+    EXPECT_TRUE(same(terms.lr, torch::zeros({batch}, torch::kDouble)));
     (out.sum() + terms.objective().sum()).backward();
     EXPECT_EQ(x.grad().sizes(), x.sizes());
   }
@@ -168,7 +168,7 @@ TEST(PrimalAttention, PublishedPaddingOnlyZeroesTheInputOfTheOutputProjection) {
   const auto masked = layer->forward(x, {.query_padding = padded}), plain = layer->forward(x);
   EXPECT_TRUE(close(masked.out[1].narrow(0, 2, 4), layer->out_proj->bias.expand({4, 12}), 1e-14));
   EXPECT_TRUE(close(masked.out[1].narrow(0, 0, 2), plain.out[1].narrow(0, 0, 2), 1e-14));
-  EXPECT_TRUE(equal(masked.terms.le, plain.terms.le));
+  EXPECT_TRUE(same(masked.terms.le, plain.terms.le));
 }
 
 TEST(PrimalAttention, TraceOnDataIsThatOfTheDataDependentWeights) {
@@ -193,8 +193,8 @@ TEST(PrimalAttention, ScoresAreZeroAtPaddedTokensAndNeedNoGradient) {
   const Tensor padded = padding_mask(torch::tensor({2}), 5);
   const auto scores = layer->scores(tokens(1, 5), {.query_padding = padded});
   EXPECT_EQ(scores.e.sizes(), (std::vector<int64_t>{1, 3, 5, 2}));
-  EXPECT_TRUE(equal(scores.e.narrow(2, 2, 3), torch::zeros({1, 3, 3, 2}, torch::kDouble)));
-  EXPECT_TRUE(equal(scores.r.narrow(2, 2, 3), torch::zeros({1, 3, 3, 2}, torch::kDouble)));
+  EXPECT_TRUE(same(scores.e.narrow(2, 2, 3), torch::zeros({1, 3, 3, 2}, torch::kDouble)));
+  EXPECT_TRUE(same(scores.r.narrow(2, 2, 3), torch::zeros({1, 3, 3, 2}, torch::kDouble)));
   EXPECT_FALSE(scores.e.requires_grad());
 }
 

@@ -18,9 +18,9 @@ namespace {
 using at::Tensor;
 using tests::close;
 using tests::contains;
-using tests::equal;
 using tests::error_of;
 using tests::numeric_gradient;
+using tests::same;
 
 Tensor phi(const std::string& map, const Tensor& u) { return find_feature_map(map)->forward(u); }
 
@@ -60,8 +60,8 @@ TEST_P(BuiltIn, MakesAsManyFeaturesAsItSays) {
 TEST_P(BuiltIn, KeepsTheDtypeAndAcceptsNoRows) {
   for (const auto dtype : {at::kFloat, at::kDouble}) {
     const Tensor features = map->forward(torch::empty({2, 0, 4}, dtype));
-    EXPECT_TRUE(equal(features, torch::empty({2, 0, map->width(4)}, dtype)));
-    EXPECT_TRUE(equal(map->backward(torch::empty({2, 0, 4}, dtype), features), torch::empty({2, 0, 4}, dtype)));
+    EXPECT_TRUE(same(features, torch::empty({2, 0, map->width(4)}, dtype)));
+    EXPECT_TRUE(same(map->backward(torch::empty({2, 0, 4}, dtype), features), torch::empty({2, 0, 4}, dtype)));
   }
 }
 
@@ -109,8 +109,8 @@ TEST(FeatureMap, ExponentialIsSafeForLargeEntries) {
 
 TEST(FeatureMap, ZeroVectorHasZeroCosineFeatures) {
   const Tensor zero = torch::zeros({1, 4});
-  EXPECT_TRUE(equal(phi("cosine", zero), zero));
-  EXPECT_TRUE(equal(phi("polynomial(2)", zero), torch::zeros({1, 10})));
+  EXPECT_TRUE(same(phi("cosine", zero), zero));
+  EXPECT_TRUE(same(phi("polynomial(2)", zero), torch::zeros({1, 10})));
   EXPECT_TRUE(close(phi("exponential", zero), torch::full({1, 4}, 0.5), 1e-7));
 }
 

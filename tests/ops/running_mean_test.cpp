@@ -14,8 +14,8 @@ namespace {
 
 using at::Tensor;
 using tests::close;
-using tests::equal;
 using tests::inner_product;
+using tests::same;
 
 RunningState zero_state(int64_t batch, int64_t width) {
   return {torch::zeros({batch, width}, at::kDouble), torch::zeros({batch}, at::kLong)};
@@ -59,7 +59,7 @@ TEST(RunningMean, KernelAndAtenAgree) {
     ASSERT_EQ(mean.scalar_type(), x.scalar_type());
     ASSERT_TRUE(close(mean, running_mean_in_aten(x, padded, in_aten), tolerance));
     ASSERT_TRUE(close(in_kernel.sum, in_aten.sum, 1e-13));
-    ASSERT_TRUE(equal(in_kernel.count, in_aten.count));
+    ASSERT_TRUE(same(in_kernel.count, in_aten.count));
   }
 }
 
@@ -83,7 +83,7 @@ TEST(RunningMean, BackwardIsTheAdjoint) {
 TEST(RunningMean, BeginsWithNothingWhenNoStateIsGiven) {
   const Tensor x = torch::randn({2, 5, 9});
   RunningState zero = zero_state(2, 9);
-  EXPECT_TRUE(equal(running_mean(x, std::nullopt), running_mean(x, std::nullopt, &zero)));
+  EXPECT_TRUE(same(running_mean(x, std::nullopt), running_mean(x, std::nullopt, &zero)));
   EXPECT_TRUE(close(running_mean(x, std::nullopt).select(1, -1), x.mean(1), 1e-6));
 }
 
@@ -97,25 +97,25 @@ TEST(RunningMean, StateCarriesOneChunkToTheNext) {
     parts.push_back(running_mean(x.narrow(1, begin, tokens), padded.narrow(1, begin, tokens), &chunked));
     begin += tokens;
   }
-  EXPECT_TRUE(equal(torch::cat(parts, 1), at_once));
-  EXPECT_TRUE(equal(chunked.sum, whole.sum));
-  EXPECT_TRUE(equal(chunked.count, whole.count));
+  EXPECT_TRUE(same(torch::cat(parts, 1), at_once));
+  EXPECT_TRUE(same(chunked.sum, whole.sum));
+  EXPECT_TRUE(same(chunked.count, whole.count));
 }
 
 TEST(RunningMean, StateCountsOnlyTokensThatAreNotPadded) {
   const Tensor x = torch::ones({2, 3, 4}), padded = torch::tensor({{0, 1, 0}, {1, 1, 1}}).to(at::kBool);
   RunningState state = zero_state(2, 4);
   const Tensor mean = running_mean(x, padded, &state);
-  EXPECT_TRUE(equal(state.count, torch::tensor({2, 0}, at::kLong)));
-  EXPECT_TRUE(equal(state.sum, torch::tensor({{2., 2., 2., 2.}, {0., 0., 0., 0.}}, at::kDouble)));
-  EXPECT_TRUE(equal(mean[1], torch::zeros({3, 4})));
+  EXPECT_TRUE(same(state.count, torch::tensor({2, 0}, at::kLong)));
+  EXPECT_TRUE(same(state.sum, torch::tensor({{2., 2., 2., 2.}, {0., 0., 0., 0.}}, at::kDouble)));
+  EXPECT_TRUE(same(mean[1], torch::zeros({3, 4})));
 }
 
 TEST(RunningMean, AnyLayoutOfTheInputWillDo) {
   const Tensor x = torch::randn({5, 8, 3}).transpose(0, 2), padded = (torch::rand({8, 3}) < 0.4).t();
   ASSERT_FALSE(x.is_contiguous() || padded.is_contiguous());
-  EXPECT_TRUE(equal(running_mean(x, padded), running_mean(x.contiguous(), padded.contiguous())));
-  EXPECT_TRUE(equal(running_mean_backward(x, padded), running_mean_backward(x.contiguous(), padded.contiguous())));
+  EXPECT_TRUE(same(running_mean(x, padded), running_mean(x.contiguous(), padded.contiguous())));
+  EXPECT_TRUE(same(running_mean_backward(x, padded), running_mean_backward(x.contiguous(), padded.contiguous())));
 }
 
 TEST(RunningMean, NumberOfThreadsDoesNotMatter) {
@@ -124,8 +124,8 @@ TEST(RunningMean, NumberOfThreadsDoesNotMatter) {
   at::set_num_threads(1);
   const Tensor mean = running_mean(x, std::nullopt), back = running_mean_backward(x, std::nullopt);
   at::set_num_threads(4);
-  EXPECT_TRUE(equal(running_mean(x, std::nullopt), mean));
-  EXPECT_TRUE(equal(running_mean_backward(x, std::nullopt), back));
+  EXPECT_TRUE(same(running_mean(x, std::nullopt), mean));
+  EXPECT_TRUE(same(running_mean_backward(x, std::nullopt), back));
   at::set_num_threads(threads);
 }
 

@@ -12,8 +12,8 @@ namespace primal::ops {
 namespace {
 
 using at::Tensor;
-using tests::equal;
 using tests::inner_product;
+using tests::same;
 using Positions = std::vector<int64_t>;
 
 Positions first(const Positions& positions, size_t count) {
@@ -99,20 +99,20 @@ TEST(EvenPositions, RepeatWhenThereAreMoreThanTokens) {
 }
 
 TEST(SamplePositions, AreTheSameForAllWithoutAMask) {
-  EXPECT_TRUE(equal(sample_positions(9, std::nullopt, 5, false, at::kCPU), rows_of({{0, 2, 4, 6, 8}})));
+  EXPECT_TRUE(same(sample_positions(9, std::nullopt, 5, false, at::kCPU), rows_of({{0, 2, 4, 6, 8}})));
 }
 
 TEST(SamplePositions, SpreadOverEachSamplesOwnLength) {
   const Tensor padded = torch::arange(40).unsqueeze(0) >= torch::tensor({40, 17, 1}).unsqueeze(1);
   for (const bool legacy : {false, true}) {
     const Tensor expected = rows_of({even_positions(40, 11, legacy), even_positions(17, 11, legacy), Positions(11, 0)});
-    EXPECT_TRUE(equal(sample_positions(40, padded, 11, legacy, at::kCPU), expected));
+    EXPECT_TRUE(same(sample_positions(40, padded, 11, legacy, at::kCPU), expected));
   }
 }
 
 TEST(SamplePositions, StepOverHoles) {
   const Tensor padded = mask({{1, 0, 0, 1, 1, 0, 0, 0, 1}, {0, 1, 1, 1, 1, 1, 1, 1, 0}});
-  EXPECT_TRUE(equal(sample_positions(9, padded, 3, false, at::kCPU), rows_of({{1, 5, 7}, {0, 0, 8}})));
+  EXPECT_TRUE(same(sample_positions(9, padded, 3, false, at::kCPU), rows_of({{1, 5, 7}, {0, 0, 8}})));
 }
 
 TEST(SamplePositions, OfASampleWithoutTokensStayInside) {
@@ -124,15 +124,15 @@ TEST(SamplePositions, OfASampleWithoutTokensStayInside) {
 TEST(AlignedPositions, AreTheIdentityForEqualLengths) {
   for (const int64_t length : {1, 2, 3, 64, 97}) {
     const Tensor expected = torch::arange(length).unsqueeze(0), none = torch::zeros({1, length}, at::kBool);
-    EXPECT_TRUE(equal(aligned_positions(length, std::nullopt, length, std::nullopt, at::kCPU), expected));
-    EXPECT_TRUE(equal(aligned_positions(length, none, length, none, at::kCPU), expected));
+    EXPECT_TRUE(same(aligned_positions(length, std::nullopt, length, std::nullopt, at::kCPU), expected));
+    EXPECT_TRUE(same(aligned_positions(length, none, length, none, at::kCPU), expected));
   }
 }
 
 TEST(AlignedPositions, SpreadTheQueriesOverTheKeys) {
-  EXPECT_TRUE(equal(aligned_positions(3, std::nullopt, 9, std::nullopt, at::kCPU), rows_of({{0, 4, 8}})));
-  EXPECT_TRUE(equal(aligned_positions(7, std::nullopt, 3, std::nullopt, at::kCPU), rows_of({{0, 0, 0, 1, 1, 1, 2}})));
-  EXPECT_TRUE(equal(aligned_positions(1, std::nullopt, 5, std::nullopt, at::kCPU), rows_of({{0}})));
+  EXPECT_TRUE(same(aligned_positions(3, std::nullopt, 9, std::nullopt, at::kCPU), rows_of({{0, 4, 8}})));
+  EXPECT_TRUE(same(aligned_positions(7, std::nullopt, 3, std::nullopt, at::kCPU), rows_of({{0, 0, 0, 1, 1, 1, 2}})));
+  EXPECT_TRUE(same(aligned_positions(1, std::nullopt, 5, std::nullopt, at::kCPU), rows_of({{0}})));
 }
 
 TEST(AlignedPositions, CountOnlyTokensThatAreNotPadded) {
@@ -141,8 +141,8 @@ TEST(AlignedPositions, CountOnlyTokensThatAreNotPadded) {
   EXPECT_EQ(positions[0][0].item<int64_t>(), 1);  // padded queries stand beside any key: only the others are looked at
   EXPECT_EQ(positions[0][2].item<int64_t>(), 2);
   EXPECT_EQ(positions[0][3].item<int64_t>(), 4);
-  EXPECT_TRUE(equal(positions[1].slice(0, 0, 3), torch::tensor({0, 2, 4}, at::kLong)));
-  EXPECT_TRUE(equal(aligned_positions(2, std::nullopt, 5, key_padded, at::kCPU), rows_of({{1, 4}, {0, 4}})));
+  EXPECT_TRUE(same(positions[1].slice(0, 0, 3), torch::tensor({0, 2, 4}, at::kLong)));
+  EXPECT_TRUE(same(aligned_positions(2, std::nullopt, 5, key_padded, at::kCPU), rows_of({{1, 4}, {0, 4}})));
 }
 
 class TakeRows : public testing::TestWithParam<bool> {  // one row of positions for all, or one per sample
@@ -156,7 +156,7 @@ TEST_P(TakeRows, TakesTheRowsAtThePositions) {
   ASSERT_EQ(taken.sizes(), (std::vector<int64_t>{3, 4, 2}));
   for (int64_t b = 0; b < 3; ++b) {
     for (int64_t i = 0; i < 4; ++i) {
-      EXPECT_TRUE(equal(taken[b][i], x[b][positions[GetParam() ? 0 : b][i].item<int64_t>()]));
+      EXPECT_TRUE(same(taken[b][i], x[b][positions[GetParam() ? 0 : b][i].item<int64_t>()]));
     }
   }
 }
@@ -169,7 +169,7 @@ TEST_P(TakeRows, BackwardIsTheAdjoint) {
 
 TEST_P(TakeRows, OfAnEmptySequenceAreZero) {
   const Tensor taken = take_rows(torch::empty({3, 0, 2}), positions);
-  EXPECT_TRUE(equal(taken, torch::zeros({3, 4, 2})));
+  EXPECT_TRUE(same(taken, torch::zeros({3, 4, 2})));
   EXPECT_EQ(take_rows_backward(taken, positions, 0).sizes(), (std::vector<int64_t>{3, 0, 2}));
 }
 

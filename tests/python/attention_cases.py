@@ -46,11 +46,11 @@ def oracle(layer: PrimalAttention, query, key=None, query_mask=None, key_mask=No
 
 def read_out(outputs: Sequence[Tensor], weight: Tensor | None = None) -> Tensor:
     """A number in which each entry of each output has another weight; `weight` replaces the one of the first output."""
-    generator = torch.Generator().manual_seed(7)
     total = torch.zeros(())
     for i, output in enumerate(outputs):
-        drawn = torch.randn(output.shape, generator=generator, dtype=torch.float64)
-        total = total + (output * (weight if i == 0 and weight is not None else drawn).to(output)).sum()
+        if weight is None or i > 0:
+            weight = torch.randn(output.shape, generator=torch.Generator().manual_seed(i), dtype=torch.float64)
+        total = total + (output * weight.to(output)).sum()
     return total
 
 
@@ -61,7 +61,7 @@ def with_gradients(
     loss = read_out(outputs, weight)
     grads = torch.autograd.grad(loss, list(inputs.values()), allow_unused=True, materialize_grads=True)
     named_grads = {f"grad.{name}": grad for name, grad in zip(inputs, grads, strict=True)}
-    return dict(zip(OUTPUTS, outputs, strict=True)) | named_grads
+    return dict(zip(OUTPUTS, (output.detach() for output in outputs), strict=True)) | named_grads
 
 
 def run(layer: PrimalAttention, x: Tensor, key: Tensor | None = None, *, weight=None, **masks) -> dict[str, Tensor]:
@@ -94,7 +94,3 @@ def assert_near(actual, expected, tolerance: float) -> None:
 
 def only(values: Mapping[str, Tensor], *names: str) -> dict[str, Tensor]:
     return {name: values[name] for name in names}
-
-
-def without(values: Mapping[str, Tensor], *names: str) -> dict[str, Tensor]:
-    return {name: value for name, value in values.items() if name not in names}

@@ -99,7 +99,7 @@ def test_layer_gives_the_numbers_worked_out_by_hand(compute, vectors):
 
 def positions_of_layer(length, n, sampling):
     """With x = 0, 1, 2, ... and We = I the weights We|X are the sampled positions themselves."""
-    layer = make_layer(1, 1, n, n, sampling=sampling, init="per_head_orthonormal")
+    layer = make_layer(1, 1, n, n, sampling=sampling)
     torch.nn.init.eye_(layer.we.data[0])
     return layer.scores(torch.arange(length, dtype=torch.float64).view(1, -1, 1)).we_x.flatten().tolist()
 

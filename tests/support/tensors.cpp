@@ -18,7 +18,7 @@ testing::AssertionResult close(const at::Tensor& actual, const at::Tensor& expec
                                      << first;
 }
 
-testing::AssertionResult equal(const at::Tensor& actual, const at::Tensor& expected) {
+testing::AssertionResult same(const at::Tensor& actual, const at::Tensor& expected) {
   if (actual.scalar_type() != expected.scalar_type()) {
     return testing::AssertionFailure() << actual.scalar_type() << " instead of " << expected.scalar_type();
   }

@@ -12,7 +12,7 @@ namespace primal::tests {
 testing::AssertionResult close(const at::Tensor& actual, const at::Tensor& expected, double tolerance);
 
 /// Same shape, dtype and values.
-testing::AssertionResult equal(const at::Tensor& actual, const at::Tensor& expected);
+testing::AssertionResult same(const at::Tensor& actual, const at::Tensor& expected);
 
 /// The gradient of a scalar function by central differences. at: float64
 at::Tensor numeric_gradient(const std::function<double(const at::Tensor&)>& function, const at::Tensor& at);
