@@ -27,23 +27,23 @@ enum class Padding {
   respect,  ///< padded tokens enter neither weights nor KSVD means, and their output is 0
   ignore,   ///< published: they count like any token; a mask, if given, only zeroes the input of the output projection
 };
-enum class Trace { raw, data_dependent };               ///< the trace is of We^T Wr, or of (We|X)^T (Wr|X)
-enum class LambdaForm { squared, softplus, exp };       ///< Lambda = lam^2 (published), softplus(lam), exp(lam)
-enum class Init { reference, per_head_orthonormal };    ///< of We and Wr: see docs/method.md
+enum class Trace { raw, data_dependent };             ///< the trace is of We^T Wr, or of (We|X)^T (Wr|X)
+enum class LambdaForm { squared, softplus, exp };     ///< Lambda = lam^2 (published), softplus(lam), exp(lam)
+enum class Init { reference, per_head_orthonormal };  ///< of We and Wr: see docs/method.md
 /// Which rows are sampled: floor(i (N - 1) / (n - 1)), or as integer linspace of PyTorch >= 2.0 (sometimes one lower by
 /// rounding) or of PyTorch 1.6 to 1.13 (often one lower), to compare with checkpoints of those.
 enum class Sampling { exact, linspace, legacy };
 
 struct PrimalAttentionOptions {
-  int64_t width = 0;                      ///< D
-  int64_t heads = 1;                      ///< H, divides D
-  int64_t rank = 0;                       ///< s
-  int64_t rows = 0;                       ///< n, data-dependent weights only; 0 means 10 s
-  std::string feature_map = "cosine";     ///< see primal/feature_map.h
-  bool causal = false;                    ///< running means of q and k; needs data-independent weights
-  std::optional<bool> data_dependent{};   ///< weights made from rows of X; default: unless causal
+  int64_t width = 0;                     ///< D
+  int64_t heads = 1;                     ///< H, divides D
+  int64_t rank = 0;                      ///< s
+  int64_t rows = 0;                      ///< n, data-dependent weights only; 0 means 10 s
+  std::string feature_map = "cosine";    ///< see primal/feature_map.h
+  bool causal = false;                   ///< running means of q and k; needs data-independent weights
+  std::optional<bool> data_dependent{};  ///< weights made from rows of X; default: unless causal
   Padding padding = Padding::respect;
-  bool bias = true;                       ///< of the four linear maps
+  bool bias = true;  ///< of the four linear maps
   Trace trace = Trace::raw;
   LambdaForm lambda = LambdaForm::squared;
   Init init = Init::reference;

@@ -1,8 +1,8 @@
 // primal verify: our layer against golden files.
 #include "tasks/verify.h"
 
-#include <algorithm>
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>

@@ -39,12 +39,10 @@ std::string cpu_name() {
 // Intel SDM vol. 2, CPUID: leaf 1 ECX, leaf 7 EBX/EDX, leaf 7.1 EAX. GCC 12's __builtin_cpu_supports knows no AMX.
 std::vector<CpuFeature> cpu_features() {
   const Registers one = cpuid(1), seven = cpuid(7), seven_one = cpuid(7, 1);
-  return {{"sse4.2", bit(one.c, 20)},           {"avx", bit(one.c, 28)},
-          {"fma", bit(one.c, 12)},              {"avx2", bit(seven.b, 5)},
-          {"avx512f", bit(seven.b, 16)},        {"avx512dq", bit(seven.b, 17)},
-          {"avx512bw", bit(seven.b, 30)},       {"avx512vl", bit(seven.b, 31)},
-          {"avx512_bf16", bit(seven_one.a, 5)}, {"amx_tile", bit(seven.d, 24)},
-          {"amx_bf16", bit(seven.d, 22)}};
+  return {{"sse4.2", bit(one.c, 20)},     {"avx", bit(one.c, 28)},        {"fma", bit(one.c, 12)},
+          {"avx2", bit(seven.b, 5)},      {"avx512f", bit(seven.b, 16)},  {"avx512dq", bit(seven.b, 17)},
+          {"avx512bw", bit(seven.b, 30)}, {"avx512vl", bit(seven.b, 31)}, {"avx512_bf16", bit(seven_one.a, 5)},
+          {"amx_tile", bit(seven.d, 24)}, {"amx_bf16", bit(seven.d, 22)}};
 }
 
 #else

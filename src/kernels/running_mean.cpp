@@ -2,13 +2,12 @@
 // same numbers in the same order and gives the same bits.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/running_mean.cpp"
-#include <hwy/foreach_target.h>  // must come before highway.h
+#include "kernels/running_mean.h"
 
+#include <hwy/foreach_target.h>  // must come before highway.h
 #include <hwy/highway.h>
 
 #include <algorithm>
-
-#include "kernels/running_mean.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace primal::kernels::HWY_NAMESPACE {
@@ -122,8 +121,7 @@ void running_mean(const double* x, const bool* padded, RunningMeanShape shape, d
 void running_mean_backward(const float* dmean, const bool* padded, RunningMeanShape shape, double* carry, float* dx) {
   HWY_DYNAMIC_DISPATCH(backward_float)(dmean, padded, shape, carry, dx);
 }
-void running_mean_backward(const double* dmean, const bool* padded, RunningMeanShape shape, double* carry,
-                           double* dx) {
+void running_mean_backward(const double* dmean, const bool* padded, RunningMeanShape shape, double* carry, double* dx) {
   HWY_DYNAMIC_DISPATCH(backward_double)(dmean, padded, shape, carry, dx);
 }
 

@@ -13,9 +13,15 @@ at::Tensor ksvd_loss(const std::vector<KsvdTerms>& layers, double eta, KsvdReduc
     const at::Tensor j = terms.objective();
     at::Tensor square;
     switch (reduction) {
-      case KsvdReduction::per_sample: square = j.square().mean(); break;
-      case KsvdReduction::batch_mean: square = j.mean().square(); break;
-      case KsvdReduction::none: square = j.square(); break;
+      case KsvdReduction::per_sample:
+        square = j.square().mean();
+        break;
+      case KsvdReduction::batch_mean:
+        square = j.mean().square();
+        break;
+      case KsvdReduction::none:
+        square = j.square();
+        break;
     }
     sum = sum.defined() ? sum + square : square;
   }

@@ -30,9 +30,12 @@ PrimalAttentionOptions completed(PrimalAttentionOptions o) {
 
 const char* sampling_name(Sampling sampling) {
   switch (sampling) {
-    case Sampling::exact: return "exact";
-    case Sampling::linspace: return "linspace";
-    case Sampling::legacy: return "legacy";
+    case Sampling::exact:
+      return "exact";
+    case Sampling::linspace:
+      return "linspace";
+    case Sampling::legacy:
+      return "legacy";
   }
   throw Error("primal_attention: unknown sampling");
 }
@@ -69,8 +72,8 @@ ops::AttentionArguments arguments(const PrimalAttentionImpl& m, const torch::Ten
           bias_of(m.out_proj),
           inputs.query_padding,
           inputs.key_padding,
-          {o.feature_map, o.causal, *o.data_dependent, o.padding == Padding::respect,
-           o.trace == Trace::data_dependent, sampling_name(o.sampling)}};
+          {o.feature_map, o.causal, *o.data_dependent, o.padding == Padding::respect, o.trace == Trace::data_dependent,
+           sampling_name(o.sampling)}};
 }
 
 }  // namespace

@@ -27,9 +27,12 @@ void init_lambda(torch::Tensor& lam, LambdaForm form) {
 
 torch::Tensor lambda_of(const torch::Tensor& lam, LambdaForm form) {
   switch (form) {
-    case LambdaForm::squared: return lam.square();
-    case LambdaForm::softplus: return at::softplus(lam);
-    case LambdaForm::exp: return lam.exp();
+    case LambdaForm::squared:
+      return lam.square();
+    case LambdaForm::softplus:
+      return at::softplus(lam);
+    case LambdaForm::exp:
+      return lam.exp();
   }
   throw Error("primal_attention: unknown form of Lambda");
 }

@@ -25,9 +25,12 @@ int64_t legacy_entry(int64_t i, int64_t last, int64_t n) {
 
 int64_t entry(int64_t i, int64_t last, int64_t n, Sampling sampling) {
   switch (sampling) {
-    case Sampling::linspace: return linspace_entry(i, last, n);
-    case Sampling::legacy: return legacy_entry(i, last, n);
-    case Sampling::exact: break;
+    case Sampling::linspace:
+      return linspace_entry(i, last, n);
+    case Sampling::legacy:
+      return legacy_entry(i, last, n);
+    case Sampling::exact:
+      break;
   }
   return i * last / (n - 1);
 }
@@ -84,7 +87,8 @@ at::Tensor sample_positions(int64_t tokens, const std::optional<at::Tensor>& pad
                             at::Device device) {
   if (!padded) return to_tensor(even_positions(tokens, n, sampling), device);
   const at::Tensor lengths = length_of(*padded);
-  return position_of_rank(*padded, sampling == Sampling::exact ? even_ranks(lengths, n) : rounded_ranks(lengths, n, sampling));
+  return position_of_rank(*padded,
+                          sampling == Sampling::exact ? even_ranks(lengths, n) : rounded_ranks(lengths, n, sampling));
 }
 
 at::Tensor aligned_positions(int64_t queries, const std::optional<at::Tensor>& query_padded, int64_t keys,

@@ -7,13 +7,13 @@
 
 namespace primal::tasks {
 
-/// The largest error of one tensor, relative to its largest entry.
+/// The largest error of one tensor, relative to its largest entry (or to 1e-6, if that is larger).
 struct TensorError {
-  std::string name;     ///< as in the file: "out", "grad.We", ...
-  double in_double;     ///< float64 computation; allowed: kDoubleTolerance
-  double in_float;      ///< float32 computation
+  std::string name;  ///< as in the file: "out", "grad.We", ...
+  double in_double;  ///< float64 computation; allowed: kDoubleTolerance
+  double in_float;   ///< float32 computation
   bool double_is_ok;
-  bool float_is_ok;     ///< by PyTorch's assert_close defaults for float32, entry by entry
+  bool float_is_ok;  ///< by PyTorch's assert_close defaults for float32, entry by entry
 };
 
 struct Verification {

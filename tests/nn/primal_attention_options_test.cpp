@@ -157,8 +157,8 @@ class EveryLambdaForm : public testing::TestWithParam<LambdaForm> {
 };
 INSTANTIATE_TEST_SUITE_P(PrimalAttentionParameters, EveryLambdaForm,
                          testing::Values(LambdaForm::squared, LambdaForm::softplus, LambdaForm::exp),
-                         [](const auto& info) {
-                           return info.index == 0 ? "Squared" : info.index == 1 ? "Softplus" : "Exp";
+                         [](const auto& kind) {
+                           return kind.index == 0 ? "Squared" : kind.index == 1 ? "Softplus" : "Exp";
                          });
 
 TEST_P(EveryLambdaForm, BeginsAsTheSquareOfAUniformNumber) {

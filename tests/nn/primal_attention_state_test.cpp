@@ -19,12 +19,13 @@ class PrimalAttentionState : public testing::Test {
   void SetUp() override { torch::manual_seed(11); }
 
   /// The outputs of all steps. chunks: how many tokens each step takes.
-  Tensor decode(const Tensor& x, const std::vector<int64_t>& chunks, State& state, const Tensor& padding = {}) {
+  Tensor decode(const Tensor& tokens, const std::vector<int64_t>& chunks, State& state, const Tensor& padding = {}) {
     std::vector<Tensor> parts;
     int64_t begin = 0;
     for (const int64_t length : chunks) {
       const auto part = [&](const Tensor& t) { return t.narrow(1, begin, length); };
-      parts.push_back(layer->step(part(x), state, padding.defined() ? std::optional(part(padding)) : std::nullopt));
+      parts.push_back(
+          layer->step(part(tokens), state, padding.defined() ? std::optional(part(padding)) : std::nullopt));
       begin += length;
     }
     return torch::cat(parts, 1);

@@ -4,14 +4,18 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
+#include "support/errors.h"
 #include "support/tensors.h"
 
 namespace primal::ops {
 namespace {
 
 using at::Tensor;
+using tests::contains;
+using tests::error_of;
 using tests::inner_product;
 using tests::same;
 using Positions = std::vector<int64_t>;
@@ -35,8 +39,9 @@ Tensor rows_of(const std::vector<Positions>& rows) {
 
 // The published pairs of length and n.
 TEST(EvenPositions, AreTheDocumentedOnes) {
-  const Positions scp = even_positions(1751, 300, false), list_ops = even_positions(2048, 200, false),
-                  image = even_positions(1024, 300, false);
+  const Positions scp = even_positions(1751, 300, Sampling::exact),
+                  list_ops = even_positions(2048, 200, Sampling::exact),
+                  image = even_positions(1024, 300, Sampling::exact);
   EXPECT_EQ(first(scp, 8), (Positions{0, 5, 11, 17, 23, 29, 35, 40}));
   EXPECT_EQ(scp.back(), 1750);
   EXPECT_EQ(first(list_ops, 8), (Positions{0, 10, 20, 30, 41, 51, 61, 72}));
@@ -46,12 +51,14 @@ TEST(EvenPositions, AreTheDocumentedOnes) {
 }
 
 TEST(LegacyPositions, AreThoseOfTheOldIntegerLinspace) {
-  const Positions list_ops = even_positions(2048, 200, true), image = even_positions(1024, 300, true);
+  const Positions list_ops = even_positions(2048, 200, Sampling::legacy),
+                  image = even_positions(1024, 300, Sampling::legacy);
   EXPECT_EQ(first(list_ops, 8), (Positions{0, 10, 20, 30, 41, 51, 61, 71}));
   EXPECT_EQ(list_ops.back(), 2046);
   EXPECT_EQ(first(image, 8), (Positions{0, 3, 6, 10, 13, 16, 19, 23}));
 
-  const Positions exact = even_positions(896, 300, false), legacy = even_positions(896, 300, true);
+  const Positions exact = even_positions(896, 300, Sampling::exact),
+                  legacy = even_positions(896, 300, Sampling::legacy);
   int differ = 0;
   for (size_t i = 0; i < exact.size(); ++i) differ += exact[i] != legacy[i] ? 1 : 0;
   EXPECT_EQ(differ, 217);
@@ -60,7 +67,8 @@ TEST(LegacyPositions, AreThoseOfTheOldIntegerLinspace) {
 TEST(LegacyPositions, AreAtMostOneBelowTheExactOnes) {
   for (int64_t length = 1; length <= 400; length += 3) {
     for (int64_t n = 1; n <= 70; ++n) {
-      const Positions exact = even_positions(length, n, false), legacy = even_positions(length, n, true);
+      const Positions exact = even_positions(length, n, Sampling::exact),
+                      legacy = even_positions(length, n, Sampling::legacy);
       ASSERT_EQ(legacy.size(), static_cast<size_t>(n));
       for (size_t i = 0; i < exact.size(); ++i) {
         ASSERT_LE(legacy[i], exact[i]) << "length " << length << ", n " << n << ", i " << i;
@@ -70,10 +78,28 @@ TEST(LegacyPositions, AreAtMostOneBelowTheExactOnes) {
   }
 }
 
+TEST(LinspacePositions, AreThoseOfTheIntegerLinspaceOfToday) {
+  for (int64_t length = 1; length <= 400; length += 3) {
+    for (int64_t n = 1; n <= 70; ++n) {
+      const Tensor expected = torch::linspace(0, length - 1, n, at::kLong);
+      ASSERT_TRUE(same(torch::tensor(even_positions(length, n, Sampling::linspace), at::kLong), expected))
+          << "length " << length << ", n " << n;
+    }
+  }
+}
+
+TEST(Sampling, HasAName) {
+  EXPECT_EQ(sampling_of("exact"), Sampling::exact);
+  EXPECT_EQ(sampling_of("linspace"), Sampling::linspace);
+  EXPECT_EQ(sampling_of("legacy"), Sampling::legacy);
+  const std::string message = error_of<c10::ValueError>([] { sampling_of("random"); });
+  EXPECT_TRUE(contains(message, "sampling must be exact, linspace or legacy, got \"random\""));
+}
+
 TEST(EvenPositions, HitBothEndsAndAreSpreadEvenly) {
   for (int64_t length = 1; length <= 150; ++length) {
     for (int64_t n = 2; n <= 90; ++n) {
-      const Positions positions = even_positions(length, n, false);
+      const Positions positions = even_positions(length, n, Sampling::exact);
       ASSERT_EQ(positions.front(), 0) << "length " << length << ", n " << n;
       ASSERT_EQ(positions.back(), length - 1) << "length " << length << ", n " << n;
       const int64_t step = (length - 1) / (n - 1);
@@ -86,37 +112,38 @@ TEST(EvenPositions, HitBothEndsAndAreSpreadEvenly) {
 }
 
 TEST(EvenPositions, OneRowIsTheFirst) {
-  for (const bool legacy : {false, true}) {
-    EXPECT_EQ(even_positions(9, 1, legacy), Positions{0});
-    EXPECT_EQ(even_positions(1, 3, legacy), (Positions{0, 0, 0}));
-    EXPECT_EQ(even_positions(0, 3, legacy), (Positions{0, 0, 0}));
+  for (const Sampling sampling : {Sampling::exact, Sampling::linspace, Sampling::legacy}) {
+    EXPECT_EQ(even_positions(9, 1, sampling), Positions{0});
+    EXPECT_EQ(even_positions(1, 3, sampling), (Positions{0, 0, 0}));
+    EXPECT_EQ(even_positions(0, 3, sampling), (Positions{0, 0, 0}));
   }
 }
 
 TEST(EvenPositions, RepeatWhenThereAreMoreThanTokens) {
-  EXPECT_EQ(even_positions(3, 7, false), (Positions{0, 0, 0, 1, 1, 1, 2}));
-  EXPECT_EQ(even_positions(5, 5, false), (Positions{0, 1, 2, 3, 4}));
+  EXPECT_EQ(even_positions(3, 7, Sampling::exact), (Positions{0, 0, 0, 1, 1, 1, 2}));
+  EXPECT_EQ(even_positions(5, 5, Sampling::exact), (Positions{0, 1, 2, 3, 4}));
 }
 
 TEST(SamplePositions, AreTheSameForAllWithoutAMask) {
-  EXPECT_TRUE(same(sample_positions(9, std::nullopt, 5, false, at::kCPU), rows_of({{0, 2, 4, 6, 8}})));
+  EXPECT_TRUE(same(sample_positions(9, std::nullopt, 5, Sampling::exact, at::kCPU), rows_of({{0, 2, 4, 6, 8}})));
 }
 
 TEST(SamplePositions, SpreadOverEachSamplesOwnLength) {
   const Tensor padded = torch::arange(40).unsqueeze(0) >= torch::tensor({40, 17, 1}).unsqueeze(1);
-  for (const bool legacy : {false, true}) {
-    const Tensor expected = rows_of({even_positions(40, 11, legacy), even_positions(17, 11, legacy), Positions(11, 0)});
-    EXPECT_TRUE(same(sample_positions(40, padded, 11, legacy, at::kCPU), expected));
+  for (const Sampling sampling : {Sampling::exact, Sampling::linspace, Sampling::legacy}) {
+    const Tensor expected =
+        rows_of({even_positions(40, 11, sampling), even_positions(17, 11, sampling), Positions(11, 0)});
+    EXPECT_TRUE(same(sample_positions(40, padded, 11, sampling, at::kCPU), expected));
   }
 }
 
 TEST(SamplePositions, StepOverHoles) {
   const Tensor padded = mask({{1, 0, 0, 1, 1, 0, 0, 0, 1}, {0, 1, 1, 1, 1, 1, 1, 1, 0}});
-  EXPECT_TRUE(same(sample_positions(9, padded, 3, false, at::kCPU), rows_of({{1, 5, 7}, {0, 0, 8}})));
+  EXPECT_TRUE(same(sample_positions(9, padded, 3, Sampling::exact, at::kCPU), rows_of({{1, 5, 7}, {0, 0, 8}})));
 }
 
 TEST(SamplePositions, OfASampleWithoutTokensStayInside) {
-  const Tensor positions = sample_positions(3, mask({{1, 1, 1}}), 4, false, at::kCPU);
+  const Tensor positions = sample_positions(3, mask({{1, 1, 1}}), 4, Sampling::exact, at::kCPU);
   EXPECT_EQ(positions.sizes(), (std::vector<int64_t>{1, 4}));
   EXPECT_TRUE((positions >= 0).all().item<bool>() && (positions < 3).all().item<bool>());
 }

@@ -9,6 +9,9 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("primal")
 
+# The tensors of the tests are tiny: on a busy machine a second thread costs far more than it gives.
+torch.set_num_threads(1)
+
 
 @pytest.fixture(autouse=True)
 def _fixed_seed():

@@ -15,7 +15,7 @@ namespace {
 using torch::Tensor;
 
 // [B, N, D] -> [B, H, N, d]
-Tensor split(const Tensor& x, int64_t heads) { return x.unflatten(-1, {heads, x.size(-1) / heads}).transpose(1, 2); }
+Tensor heads_of(const Tensor& x, int64_t heads) { return x.unflatten(-1, {heads, x.size(-1) / heads}).transpose(1, 2); }
 
 Tensor running_mean(const Tensor& x) {
   return x.cumsum(1) / torch::arange(1, x.size(1) + 1, x.options()).unsqueeze(-1);
@@ -62,12 +62,12 @@ AttentionOutput plain_attention(const PrimalAttentionImpl& layer, const Tensor& 
   };
   Tensor q = linear(layer.q_proj, x), k = linear(layer.k_proj, x);
   if (o.causal) q = running_mean(q), k = running_mean(k);
-  const Tensor query = phi(split(q, o.heads)), key = phi(split(k, o.heads));
+  const Tensor query = phi(heads_of(q, o.heads)), key = phi(heads_of(k, o.heads));
 
   Tensor we = layer.we.unsqueeze(0), wr = layer.wr.unsqueeze(0);
   if (*o.data_dependent) {
-    Tensor f = split(sampled_rows(x, o.rows), o.heads);  // [B, H, n, d]
-    if (query.size(-1) != f.size(-1)) f = phi(f);        // the weights act on features
+    Tensor f = heads_of(sampled_rows(x, o.rows), o.heads);  // [B, H, n, d]
+    if (query.size(-1) != f.size(-1)) f = phi(f);           // the weights act on features
     we = torch::matmul(f.transpose(2, 3), we), wr = torch::matmul(f.transpose(2, 3), wr);
   }
   const Tensor e = torch::matmul(query, we), r = torch::matmul(key, wr);

@@ -26,8 +26,8 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
  public:
   static variable_list forward(AutogradContext* ctx, PRIMAL_ATTENTION_PARAMETERS) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    ctx->save_for_backward({query, or_undefined(key), q_weight, or_undefined(q_bias), k_weight, or_undefined(k_bias), we,
-                            wr, lam, score_weight, or_undefined(score_bias), out_weight, or_undefined(out_bias),
+    ctx->save_for_backward({query, or_undefined(key), q_weight, or_undefined(q_bias), k_weight, or_undefined(k_bias),
+                            we, wr, lam, score_weight, or_undefined(score_bias), out_weight, or_undefined(out_bias),
                             or_undefined(query_padding), or_undefined(key_padding)});
     ctx->saved_data["feature_map"] = feature_map;
     ctx->saved_data["causal"] = causal;
@@ -43,24 +43,24 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const variable_list s = ctx->get_saved_variables();
     auto& data = ctx->saved_data;
-    const AttentionArguments a{s[0],
-                               or_absent(s[1]),
-                               s[2],
-                               or_absent(s[3]),
-                               s[4],
-                               or_absent(s[5]),
-                               s[6],
-                               s[7],
-                               s[8],
-                               s[9],
-                               or_absent(s[10]),
-                               s[11],
-                               or_absent(s[12]),
-                               or_absent(s[13]),
-                               or_absent(s[14]),
-                               {data["feature_map"].toStringRef(), data["causal"].toBool(),
-                                data["data_dependent"].toBool(), data["respect_padding"].toBool(),
-                                data["trace_on_data"].toBool(), data["sampling"].toStringRef()}};
+    const AttentionArguments a{
+        s[0],
+        or_absent(s[1]),
+        s[2],
+        or_absent(s[3]),
+        s[4],
+        or_absent(s[5]),
+        s[6],
+        s[7],
+        s[8],
+        s[9],
+        or_absent(s[10]),
+        s[11],
+        or_absent(s[12]),
+        or_absent(s[13]),
+        or_absent(s[14]),
+        {data["feature_map"].toStringRef(), data["causal"].toBool(), data["data_dependent"].toBool(),
+         data["respect_padding"].toBool(), data["trace_on_data"].toBool(), data["sampling"].toStringRef()}};
     variable_list result =
         attention_backward_operator().call(grads[0], grads[1], grads[2], grads[3], PRIMAL_ATTENTION_FIELDS(a));
     for (size_t i = 0; i < kDifferentiable; ++i) {

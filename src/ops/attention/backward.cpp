@@ -147,10 +147,18 @@ std::vector<at::Tensor> attention_backward(const at::Tensor& grad_out, const at:
   const auto like = [](const at::Tensor& grad, const OptionalTensor& argument) {
     return argument ? grad.to(argument->scalar_type()).contiguous() : at::empty({0}, grad.options());
   };
-  return {like(g.query, query),       like(g.key, key),         like(g.q_weight, q_weight),
-          like(g.q_bias, q_bias),     like(g.k_weight, k_weight), like(g.k_bias, k_bias),
-          like(g.we, we),             like(g.wr, wr),           like(g.lam, lam),
-          like(g.score_weight, score_weight), like(g.score_bias, score_bias), like(g.out_weight, out_weight),
+  return {like(g.query, query),
+          like(g.key, key),
+          like(g.q_weight, q_weight),
+          like(g.q_bias, q_bias),
+          like(g.k_weight, k_weight),
+          like(g.k_bias, k_bias),
+          like(g.we, we),
+          like(g.wr, wr),
+          like(g.lam, lam),
+          like(g.score_weight, score_weight),
+          like(g.score_bias, score_bias),
+          like(g.out_weight, out_weight),
           like(g.out_bias, out_bias)};
 }
 

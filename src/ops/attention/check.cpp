@@ -47,7 +47,8 @@ void check_dtypes(const AttentionArguments& a) {
     const bool kept = dtype == at::kBFloat16 && tensor->scalar_type() == at::kFloat;
     if (!kept) check_one_dtype(*tensor, name, dtype);
   }
-  for (const auto& [mask, name] : {std::pair{&a.query_padding, "query_padding_mask"}, {&a.key_padding, "key_padding_mask"}}) {
+  for (const auto& [mask, name] :
+       {std::pair{&a.query_padding, "query_padding_mask"}, {&a.key_padding, "key_padding_mask"}}) {
     TORCH_CHECK_TYPE(!*mask || (*mask)->scalar_type() == at::kBool, "primal_attention: ", name,
                      " must be bool (true = padded), got ", (*mask)->scalar_type());
   }
@@ -79,7 +80,8 @@ void check_mode(const AttentionArguments& a) {
   TORCH_CHECK_VALUE(!(a.mode.causal && a.mode.data_dependent),
                     "primal_attention: causal attention needs data-independent weights: data-dependent ones are made "
                     "from the whole sequence");
-  TORCH_CHECK_VALUE(!(a.mode.causal && a.key), "primal_attention: causal attention takes one sequence, got a key as well");
+  TORCH_CHECK_VALUE(!(a.mode.causal && a.key),
+                    "primal_attention: causal attention takes one sequence, got a key as well");
   TORCH_CHECK_VALUE(a.key || !a.key_padding,
                     "primal_attention: key_padding without a key; self-attention takes query_padding");
 }
@@ -128,16 +130,17 @@ void check_attention(const AttentionArguments& a) {
   check_sizes(a.key_padding, "key_padding_mask", "[B, Nk]", {batch, a.keys().sym_size(1)});
 }
 
-void check_step(const AttentionArguments& a, const at::Tensor& q_sum, const at::Tensor& k_sum, const at::Tensor& count) {
+void check_step(const AttentionArguments& a, const at::Tensor& q_sum, const at::Tensor& k_sum,
+                const at::Tensor& count) {
   TORCH_CHECK_VALUE(a.mode.causal, "primal_attention: only a causal layer has a state");
   const c10::SymInt batch = a.query.sym_size(0), width = a.query.sym_size(2);
   check_sizes(q_sum, "state q_sum", "[B, D]", {batch, width});
   check_sizes(k_sum, "state k_sum", "[B, D]", {batch, width});
   check_sizes(count, "state count", "[B]", {batch});
-  TORCH_CHECK_TYPE(q_sum.scalar_type() == at::kDouble && k_sum.scalar_type() == at::kDouble &&
-                       count.scalar_type() == at::kLong,
-                   "primal_attention: the state must be float64 sums and an int64 count, got ", q_sum.scalar_type(), ", ",
-                   k_sum.scalar_type(), " and ", count.scalar_type());
+  TORCH_CHECK_TYPE(
+      q_sum.scalar_type() == at::kDouble && k_sum.scalar_type() == at::kDouble && count.scalar_type() == at::kLong,
+      "primal_attention: the state must be float64 sums and an int64 count, got ", q_sum.scalar_type(), ", ",
+      k_sum.scalar_type(), " and ", count.scalar_type());
 }
 
 at::ScalarType accumulate_dtype(at::ScalarType dtype) { return dtype == at::kBFloat16 ? at::kFloat : dtype; }

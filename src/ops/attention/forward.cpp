@@ -19,8 +19,8 @@ at::Tensor half_mean_square(const at::Tensor& score, const at::Tensor& lam, cons
 at::Tensor trace(const AttentionArguments& a, const AttentionPass& pass) {
   const int64_t batch = a.query.size(0);
   const auto inner = pass.e.scalar_type();
-  const at::Tensor product = a.mode.trace_on_data ? (pass.we_x * pass.wr_x).sum({1, 2, 3})
-                                                  : (a.we.to(inner) * a.wr.to(inner)).sum().view({1});
+  const at::Tensor product =
+      a.mode.trace_on_data ? (pass.we_x * pass.wr_x).sum({1, 2, 3}) : (a.we.to(inner) * a.wr.to(inner)).sum().view({1});
   return (product / a.heads()).expand({batch}).contiguous();
 }
 

@@ -45,7 +45,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> attention_scores_meta
   const c10::SymInt batch = query.sym_size(0), heads = we.sym_size(0), rank = we.sym_size(2);
   const int64_t head_width = (query.sym_size(2) / heads).guard_int(__FILE__, __LINE__);
   const c10::SymInt features = find_feature_map(feature_map)->width(head_width);
-  const auto weights = [&] { return empty(query, {data_dependent ? batch : c10::SymInt(1), heads, features, rank}, dtype); };
+  const auto weights = [&] {
+    return empty(query, {data_dependent ? batch : c10::SymInt(1), heads, features, rank}, dtype);
+  };
   return {empty(query, {batch, heads, query.sym_size(1), rank}, dtype),
           empty(query, {batch, heads, a.keys().sym_size(1), rank}, dtype), weights(), weights()};
 }

@@ -17,8 +17,8 @@ at::Tensor projected(const at::Tensor& x, const at::Tensor& weight, const Option
 // them, since the weights must live in the feature space.
 void sample_rows(const AttentionArguments& a, AttentionPass& pass) {
   const int64_t tokens = pass.key.size(1);
-  pass.positions = sample_positions(tokens, pass.key_out, a.we.size(1), sampling_of(a.mode.sampling),
-                                    pass.key.device());
+  pass.positions =
+      sample_positions(tokens, pass.key_out, a.we.size(1), sampling_of(a.mode.sampling), pass.key.device());
   at::Tensor rows = take_rows(pass.key, pass.positions).to(pass.q.scalar_type());
   pass.rows = split_heads(rows, a.heads());
   pass.rows_f = pass.query_f.size(-1) == pass.rows.size(-1) ? pass.rows : pass.map->forward(pass.rows);
@@ -45,8 +45,8 @@ void make_weights(const AttentionArguments& a, AttentionPass& pass) {
 void concatenate(const AttentionArguments& a, AttentionPass& pass) {
   at::Tensor r = pass.r;
   if (a.key) {
-    pass.beside = aligned_positions(pass.query.size(1), pass.query_out, pass.key.size(1), pass.key_out,
-                                    pass.query.device());
+    pass.beside =
+        aligned_positions(pass.query.size(1), pass.query_out, pass.key.size(1), pass.key_out, pass.query.device());
     r = split_heads(take_rows(zero_where(merge_heads(r), pass.key_out), pass.beside), a.heads());
   }
   pass.concatenated = at::cat({pass.e, r}, -1);

@@ -1,0 +1,167 @@
+"""The program from the outside: output, exit codes, one-line errors."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from primal import reference
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = ROOT / "build" / "release" / "bin" / "primal"
+LAYER_FILES = sorted(p for p in (ROOT / "tests" / "golden").glob("*.safetensors") if "time_series" not in p.name)
+
+
+def run(*arguments, **environment):
+    return subprocess.run(
+        [PROGRAM, *map(str, arguments)], capture_output=True, text=True, env={**os.environ, **environment}, check=False
+    )
+
+
+def is_one_line(text):
+    return text.count("\n") == 1 and text.endswith("\n")
+
+
+def load(path):
+    with safe_open(path, "pt") as file:
+        return {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
+
+
+def test_info_names_versions_cpu_and_the_kernel_in_use():
+    result = run("info")
+    assert result.returncode == 0
+    assert "LibTorch       2.13.0" in result.stdout
+    assert sum(line.split()[1:2] == ["used"] for line in result.stdout.splitlines()) == 1
+    for line in result.stdout.split("kernels (")[1].splitlines()[1:]:
+        name, *rest = line.split()
+        assert rest == ["used"] or len(rest) > 3, f"no reason given for {name}"
+
+
+def test_info_tells_which_kernel_the_environment_chose():
+    result = run("info", PRIMAL_CPU="SSE4")
+    assert result.returncode == 0
+    assert any(line.split()[:2] == ["SSE4", "used"] for line in result.stdout.splitlines())
+    assert "PRIMAL_CPU asks for another" in result.stdout
+
+
+def test_unknown_kernel_is_an_error_that_lists_the_known_ones():
+    result = run("info", PRIMAL_CPU="AVX9")
+    assert result.returncode == 2
+    assert is_one_line(result.stderr)
+    assert "primal info: PRIMAL_CPU=AVX9" in result.stderr
+    assert "SSE4" in result.stderr
+
+
+@pytest.mark.parametrize("path", LAYER_FILES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("cpu", ["", "SSE4"])
+def test_verify_accepts_golden_files(path, cpu):
+    result = run("verify", path, **({"PRIMAL_CPU": cpu} if cpu else {}))
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "ok: 20 tensors, 0 above tolerance" in result.stdout
+
+
+@pytest.mark.parametrize("name", ["out", "e", "Tr", "grad.We", "grad.x", "loss"])
+def test_verify_finds_a_wrong_tensor(tmp_path, name):
+    tensors, metadata = load(LAYER_FILES[0])
+    tensors[name] = tensors[name] + 1e-4
+    save_file(tensors, tmp_path / "wrong.safetensors", metadata)
+    result = run("verify", LAYER_FILES[1], tmp_path / "wrong.safetensors")
+    assert result.returncode == 1
+    assert result.stdout.count("above 1e-10 in double") == 1
+    assert "FAILED: 20 tensors, 1 above tolerance" in result.stdout
+
+
+def golden_by_oracle(batch, tokens, heads, head_dim, rank, rank_multi):
+    """A file of the variant data_dependent with sizes of our choice, computed by the oracle."""
+    width, rows = heads * head_dim, min(tokens, rank * rank_multi)
+    shapes = {
+        "query_projection.weight": (width, width),
+        "query_projection.bias": (width,),
+        "key_projection.weight": (width, width),
+        "key_projection.bias": (width,),
+        "We": (heads, rows, rank),
+        "Wr": (heads, rows, rank),
+        "inner_attention.Lambda": (heads, rank),
+        "inner_attention.concate_weight.weight": (head_dim, 2 * rank),
+        "inner_attention.concate_weight.bias": (head_dim,),
+        "out_projection.weight": (width, width),
+        "out_projection.bias": (width,),
+    }
+    generator = torch.Generator().manual_seed(7)
+    draw = lambda *shape: torch.randn(shape, dtype=torch.float64, generator=generator)  # noqa: E731
+    params = {name: (draw(*shape) / max(shape)).requires_grad_() for name, shape in shapes.items()}
+    x, w = draw(batch, tokens, width).requires_grad_(), draw(batch, tokens, width)
+    values = dict(params)
+    values["inner_attention.Lambda"] = params["inner_attention.Lambda"].square()
+    result = reference.attention(x, None, reference.Parameters(*values.values()), padding="ignore", sampling="linspace")
+    j = reference.ksvd_objective(result.le, result.lr, result.tr)
+    loss = (result.out * w).mean() + 0.3 * j.square().mean()
+    loss.backward()
+    tensors = {"x": x, "w": w, "out": result.out, "e": result.e, "r": result.r, "Le": result.le, "Lr": result.lr}
+    tensors |= {"Tr": result.tr[0], "J": j, "loss": loss, "grad.x": x.grad}
+    tensors |= {f"param.{k}": v for k, v in params.items()} | {f"grad.{k}": v.grad for k, v in params.items()}
+    metadata = {"variant": "data_dependent", "squared": "per_sample", "eta": "0.3", "B": str(batch), "N": str(tokens)}
+    metadata |= {"D": str(width), "H": str(heads), "s": str(rank), "rank_multi": str(rank_multi)}
+    return {k: v.detach().clone() for k, v in tensors.items()}, metadata
+
+
+# (51, 26) is a pair of sizes where torch's integer linspace and the exact rule take different rows.
+@pytest.mark.parametrize(
+    "sizes", [(1, 1, 1, 1, 1, 1), (2, 51, 3, 5, 13, 2), (4, 130, 2, 16, 20, 5), (1, 9, 8, 3, 7, 1)]
+)
+def test_verify_works_for_files_of_any_size(tmp_path, sizes):
+    tensors, metadata = golden_by_oracle(*sizes)
+    save_file(tensors, tmp_path / "any.safetensors", metadata)
+    result = run("verify", tmp_path / "any.safetensors")
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def broken_files():
+    tensors, metadata = load(LAYER_FILES[0])
+    yield "no tensor", {k: v for k, v in tensors.items() if k != "out"}, metadata
+    yield "missing keys: Wr", {k: v for k, v in tensors.items() if k != "param.Wr"}, metadata
+    yield 'unknown variant "other"', tensors, metadata | {"variant": "other"}
+    yield 'metadata "eta" is not a number: "big"', tensors, metadata | {"eta": "big"}
+    yield 'no "s" in the metadata', tensors, {k: v for k, v in metadata.items() if k != "s"}
+    yield "width 16 is not divisible by 3 heads", tensors, metadata | {"H": "3"}
+    yield "the metadata asks for", tensors, metadata | {"s": "4"}
+    yield "tensor out has shape", tensors | {"out": tensors["out"][:1]}, metadata
+    yield "whole model", tensors, metadata | {"model": "time_series_classifier"}
+
+
+@pytest.mark.parametrize(
+    ("message", "tensors", "metadata"), list(broken_files()), ids=lambda v: v if isinstance(v, str) else ""
+)
+def test_verify_refuses_a_broken_file_in_one_line(tmp_path, message, tensors, metadata):
+    save_file({k: v.contiguous() for k, v in tensors.items()}, tmp_path / "broken.safetensors", metadata)
+    result = run("verify", tmp_path / "broken.safetensors")
+    assert result.returncode == 2
+    assert is_one_line(result.stderr), result.stderr
+    assert result.stderr.startswith(f"primal verify: {tmp_path}/broken.safetensors: ")
+    assert message in result.stderr
+
+
+def test_verify_names_a_file_that_does_not_exist(tmp_path):
+    result = run("verify", tmp_path / "absent.safetensors")
+    assert result.returncode == 2
+    assert is_one_line(result.stderr)
+    assert "absent.safetensors" in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [(), ("nonsense",), ("verify",), ("info", "--nonsense")])
+def test_wrong_usage_is_one_line_and_exit_code_2(arguments):
+    result = run(*arguments)
+    assert result.returncode == 2
+    assert is_one_line(result.stderr)
+    assert result.stderr.startswith("primal")
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("verify", "--help"), ("info", "--help")])
+def test_help_and_version_exit_with_0(arguments):
+    result = run(*arguments)
+    assert result.returncode == 0
+    assert result.stdout

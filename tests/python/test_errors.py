@@ -1,0 +1,190 @@
+"""A mistake is answered by a ValueError (shape, option, device) or TypeError (dtype) that gives both values."""
+
+import re
+
+import pytest
+import torch
+from attention_cases import DIFFERENTIABLE, make_layer, random_arguments, random_tokens
+from primal import ksvd_loss, padding_mask
+
+KNOWN_MAPS = "known: polynomial(degree), cosine, exponential, identity"
+
+
+def refuses(kind, message):
+    return pytest.raises(kind, match=re.escape(message))
+
+
+def refuses_shape(name, expected, got):
+    """... must be [B, N] = 2 5, got [2, 6]"""
+    numbers = r"\[?" + r",? ".join(map(str, expected)) + r"\]?"
+    return pytest.raises(
+        ValueError, match=rf"^primal_attention: {name} must be .* = {numbers}, got {re.escape(str(got))}$"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"width": 13}, "embed_dim 13 is not divisible by 3 heads"),
+        ({"width": 0}, "embed_dim must be at least 1, got 0"),
+        ({"heads": 0}, "num_heads must be at least 1, got 0"),
+        ({"rank": -1}, "rank must be at least 1, got -1"),
+        ({"rows": 0}, "rows must be at least 1, got 0"),
+        ({"causal": True, "data_dependent": True}, "causal attention needs data-independent weights"),
+        ({"padding": "keep"}, "padding must be one of respect, ignore, got 'keep'"),
+        ({"trace": "none"}, "trace must be one of raw, data_dependent, got 'none'"),
+        ({"lambda_form": "raw"}, "lambda_form must be one of squared, softplus, exp, got 'raw'"),
+        ({"init": "normal"}, "init must be one of reference, per_head_orthonormal, got 'normal'"),
+        ({"sampling": "random"}, "sampling must be one of exact, linspace, legacy, got 'random'"),
+    ],
+    ids=str,
+)
+def test_options_that_do_not_fit(options, message):
+    with refuses(ValueError, f"PrimalAttention: {message}"):
+        make_layer(**options)
+
+
+@pytest.mark.parametrize("data_dependent", [True, False])
+@pytest.mark.parametrize("name", ["cosin", "polynomial(0)", "polynomial(two)", "polynomial", ""])
+def test_unknown_feature_map_lists_the_known_ones(name, data_dependent):
+    with refuses(ValueError, f'feature map "{name}" is not known; {KNOWN_MAPS}'):
+        make_layer(feature_map=name, data_dependent=data_dependent)
+
+
+@pytest.mark.parametrize("mode", ["data_dependent", "data_independent"])
+def test_operator_refuses_an_unknown_feature_map(mode):
+    arguments, switches = random_arguments(mode)
+    with refuses(ValueError, f'feature map "cosin" is not known; {KNOWN_MAPS}'):
+        torch.ops.primal.attention(*arguments, **switches | {"feature_map": "cosin"})
+
+
+def test_feature_map_with_too_many_features_says_how_many_it_may_have():
+    with refuses(ValueError, "polynomial(40): a head of width 16 has more than 65536 monomials"):
+        make_layer(48, 3, data_dependent=False, feature_map="polynomial(40)")
+
+
+def changed_argument(index, change):
+    arguments, switches = random_arguments("data_dependent", key_tokens=4, masks=True)
+    arguments = list(arguments)
+    arguments[index] = change(arguments[index])
+    return torch.ops.primal.attention(*arguments, **switches)
+
+
+TENSORS = (*DIFFERENTIABLE, "query_padding_mask", "key_padding_mask")
+SHAPES = {  # B=2, Nq=3, Nk=4, D=6, H=2, d=3, s=2, n=4
+    "key": [2, 4, 6],
+    "q_weight": [6, 6],
+    "q_bias": [6],
+    "k_weight": [6, 6],
+    "k_bias": [6],
+    "wr": [2, 4, 2],
+    "lam": [2, 2],
+    "score_weight": [3, 4],
+    "score_bias": [3],
+    "out_weight": [6, 6],
+    "out_bias": [6],
+    "query_padding_mask": [2, 3],
+    "key_padding_mask": [2, 4],
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_wrong_shape_names_the_tensor_and_both_shapes(name):
+    expected = SHAPES[name]
+    wrong = [*expected[:-1], expected[-1] + 1]
+    with refuses_shape(name, expected, wrong):
+        changed_argument(TENSORS.index(name), lambda tensor: tensor.new_ones(wrong))
+
+
+@pytest.mark.parametrize("name", [name for name in SHAPES if name != "key"])
+def test_wrong_number_of_dimensions_names_the_tensor_and_both_shapes(name):
+    wrong = [1, *SHAPES[name]]
+    with refuses_shape(name, SHAPES[name], wrong):
+        changed_argument(TENSORS.index(name), lambda tensor: tensor[None])
+
+
+@pytest.mark.parametrize(("name", "form"), [("query", "[B, N, D]"), ("key", "[B, N, D]"), ("we", "[H, rows, s]")])
+def test_tensors_that_set_the_sizes_must_have_three_dimensions(name, form):
+    with refuses(ValueError, f"primal_attention: {name} must be {form}, got "):
+        changed_argument(TENSORS.index(name), lambda tensor: tensor[0])
+
+
+@pytest.mark.parametrize("name", [name for name in DIFFERENTIABLE if name != "query"])
+def test_wrong_dtype_names_the_tensor_and_both_dtypes(name):
+    with refuses(TypeError, f"primal_attention: {name} is Float but query is Double"):
+        changed_argument(TENSORS.index(name), torch.Tensor.float)
+
+
+@pytest.mark.parametrize("name", ["query_padding_mask", "key_padding_mask"])
+def test_mask_must_be_bool(name):
+    with refuses(TypeError, f"primal_attention: {name} must be bool (true = padded), got Float"):
+        changed_argument(TENSORS.index(name), torch.Tensor.float)
+
+
+@pytest.mark.parametrize("name", TENSORS[1:])
+def test_wrong_device_names_the_tensor_and_both_devices(name):
+    with refuses(ValueError, f"primal_attention: {name} is on meta but query is on cpu"):
+        changed_argument(TENSORS.index(name), lambda tensor: tensor.to("meta"))
+
+
+def test_layer_of_another_width():
+    with refuses(ValueError, "primal_attention: width 10 is not divisible by 3 heads"):
+        make_layer()(random_tokens(2, 5, 10))
+    with refuses_shape("q_weight", [9, 9], [12, 12]):
+        make_layer()(random_tokens(2, 5, 9))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"causal": True}, "causal attention needs data-independent weights"),
+        ({"sampling": "random"}, 'sampling must be exact, linspace or legacy, got "random"'),
+    ],
+    ids=str,
+)
+def test_operator_refuses_switches_that_do_not_fit(changes, message):
+    arguments, switches = random_arguments("data_dependent")
+    with refuses(ValueError, f"primal_attention: {message}"):
+        torch.ops.primal.attention(*arguments, **switches | changes)
+
+
+@pytest.mark.parametrize("feature_map", ["cosine", torch.tanh], ids=["named", "Python function"])
+def test_causal_layer_refuses_a_key(feature_map):
+    with refuses(ValueError, "causal attention takes one sequence, got a key as well"):
+        make_layer(causal=True, feature_map=feature_map)(random_tokens(2, 5), random_tokens(2, 5))
+
+
+def test_key_padding_needs_a_key():
+    arguments, switches = random_arguments("data_dependent")
+    with refuses(ValueError, "key_padding without a key; self-attention takes query_padding"):
+        torch.ops.primal.attention(*arguments[:-1], torch.zeros(2, 3).bool(), **switches)
+    with refuses(ValueError, "key_lengths without a key; self-attention takes lengths"):
+        make_layer()(random_tokens(2, 5), key_lengths=torch.tensor([5, 5]))
+
+
+@pytest.mark.parametrize("other", ["lengths", "query_padding_mask"])
+def test_padding_is_given_once(other):
+    mask = torch.zeros(2, 5).bool()
+    padding = {"lengths": torch.tensor([5, 5]), "query_padding_mask": mask}[other]
+    with refuses(ValueError, "give key_padding_mask or lengths, not several of them"):
+        make_layer()(random_tokens(2, 5), key_padding_mask=mask, **{other: padding})
+
+
+@pytest.mark.parametrize("lengths", [torch.tensor([5.0, 5.0]), torch.tensor([True, False]), torch.tensor([[5, 5]])])
+def test_lengths_are_a_row_of_integers(lengths):
+    with refuses(ValueError, f"lengths must be integers [B], got {lengths.dtype} {list(lengths.shape)}"):
+        make_layer()(random_tokens(2, 5), lengths=lengths)
+
+
+@pytest.mark.parametrize(("length", "message"), [(6, "length 6 is above the 5 tokens"), (-1, "length -1 is negative")])
+def test_lengths_lie_within_the_sequence(length, message):
+    with refuses(ValueError, f"padding_mask: {message}"):
+        padding_mask(torch.tensor([5, length]), 5)
+
+
+def test_ksvd_loss_refuses_no_layer_and_an_unknown_reduction():
+    with refuses(ValueError, "ksvd_loss: no layer given"):
+        ksvd_loss([], eta=0.1)
+    _, terms = make_layer()(random_tokens(2, 5))
+    with refuses(ValueError, "reduction must be per_sample, batch_mean or none, got 'sum'"):
+        ksvd_loss(terms, eta=0.1, reduction="sum")

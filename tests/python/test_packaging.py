@@ -1,0 +1,70 @@
+"""pip install, cmake --install, and the examples against what they install."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*command, cwd, **environment):
+    result = subprocess.run(
+        list(map(str, command)),
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def check_training(output: str) -> None:
+    """The example printed a falling loss and ends better than guessing."""
+    loss = [float(v) for v in re.findall(r"loss (\S+)", output)]
+    accuracy = [float(v) for v in re.findall(r"accuracy (\S+)", output)]
+    assert len(loss) == 5
+    assert loss[-1] < 0.75 * loss[0]
+    assert accuracy[-1] > 0.8
+
+
+@pytest.fixture(scope="module")
+def installed_package(tmp_path_factory) -> Path:
+    """The distribution, built from the checkout and installed into a folder of its own."""
+    target = tmp_path_factory.mktemp("site")
+    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--target", target)
+    # Its own build folder stays, so that a second run compiles nothing.
+    run(*pip, "--config-settings", f"build-dir={ROOT / 'build' / 'wheel'}", ROOT, cwd=target)
+    return target
+
+
+def test_the_installed_package_works_without_the_checkout(installed_package):
+    script = (
+        "import primal, torch; "
+        "out, terms = primal.PrimalAttention(8, 2, rank=3)(torch.randn(2, 5, 8)); "
+        "out.sum().backward(); print(primal.__file__, primal._library.path)"
+    )
+    output = run(sys.executable, "-c", script, cwd=installed_package, PYTHONPATH=str(installed_package))
+    module, library = output.split()
+    assert Path(module).is_relative_to(installed_package)
+    assert Path(library).is_relative_to(installed_package)
+    assert list(installed_package.glob("primal_attention-*.dist-info"))
+
+
+def test_the_python_example_learns_with_the_installed_package(installed_package):
+    example = ROOT / "examples" / "python" / "train_one_layer.py"
+    check_training(run(sys.executable, example, cwd=installed_package, PYTHONPATH=str(installed_package)))
+
+
+def test_the_cpp_example_builds_with_find_package_and_learns(tmp_path):
+    run("cmake", "--install", ROOT / "build" / "release", "--prefix", tmp_path / "prefix", cwd=tmp_path)
+    source = ROOT / "examples" / "cpp"
+    configure = ("cmake", "-S", source, "-B", tmp_path / "build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release")
+    run(*configure, f"-DCMAKE_PREFIX_PATH={tmp_path / 'prefix'}", cwd=tmp_path)
+    run("cmake", "--build", tmp_path / "build", cwd=tmp_path)
+    check_training(run(tmp_path / "build" / "train_one_layer", cwd=tmp_path))
