@@ -29,9 +29,9 @@ bool bit(unsigned word, int index) { return ((word >> index) & 1U) != 0; }
 
 std::string cpu_name() {
   std::array<char, 49> name{};
-  for (unsigned i = 0; i < 3; ++i) {
-    const Registers r = cpuid(0x80000002U + i);
-    std::memcpy(&name[i * 16U], &r, 16);
+  for (size_t i = 0; i < 3; ++i) {
+    const Registers r = cpuid(0x80000002U + static_cast<unsigned>(i));
+    std::memcpy(&name[i * 16], &r, 16);
   }
   return std::string(name.data());
 }

@@ -147,39 +147,35 @@ TEST(PrimalAttentionParameters, ResetGivesThoseOfAFreshLayer) {
   }
 }
 
-class EveryLambdaForm : public testing::TestWithParam<LambdaForm> {
+class EveryLambdaForm : public testing::TestWithParam<std::string> {
  protected:
-  PrimalAttentionOptions options() const {
-    PrimalAttentionOptions o{.width = 64, .heads = 8, .rank = 50, .rows = 1};
-    o.lambda = GetParam();
-    return o;
-  }
+  PrimalAttention layer = [] {
+    torch::manual_seed(2);
+    const LambdaForm form = GetParam() == "Squared"    ? LambdaForm::squared
+                            : GetParam() == "Softplus" ? LambdaForm::softplus
+                                                       : LambdaForm::exp;
+    return PrimalAttention(PrimalAttentionOptions{.width = 64, .heads = 8, .rank = 50, .rows = 1, .lambda = form});
+  }();
 };
-INSTANTIATE_TEST_SUITE_P(PrimalAttentionParameters, EveryLambdaForm,
-                         testing::Values(LambdaForm::squared, LambdaForm::softplus, LambdaForm::exp),
-                         [](const auto& kind) {
-                           return kind.index == 0 ? "Squared" : kind.index == 1 ? "Softplus" : "Exp";
-                         });
+INSTANTIATE_TEST_SUITE_P(PrimalAttentionParameters, EveryLambdaForm, testing::Values("Squared", "Softplus", "Exp"),
+                         [](const auto& form) { return form.param; });
 
 TEST_P(EveryLambdaForm, BeginsAsTheSquareOfAUniformNumber) {
-  torch::manual_seed(2);
-  const Tensor lambda = PrimalAttention(options())->lambda().detach();
+  const Tensor lambda = layer->lambda().detach();
   EXPECT_TRUE(((lambda > 0) & (lambda <= 1.0001)).all().item<bool>());
   EXPECT_NEAR(lambda.mean().item<double>(), 1.0 / 3, 0.05);  // E u^2; 400 numbers: a deviation of 0.015
   EXPECT_NEAR(lambda.sqrt().mean().item<double>(), 0.5, 0.05);
 }
 
 TEST_P(EveryLambdaForm, IsMadeFromItsParameter) {
-  PrimalAttention layer(options());
   const Tensor lam = layer->lam.detach().to(torch::kDouble);
-  const Tensor expected = GetParam() == LambdaForm::squared    ? lam * lam
-                          : GetParam() == LambdaForm::softplus ? (1 + lam.exp()).log()
-                                                               : lam.exp();
+  const Tensor expected = GetParam() == "Squared"    ? lam * lam
+                          : GetParam() == "Softplus" ? (1 + lam.exp()).log()
+                                                     : lam.exp();
   EXPECT_TRUE(close(layer->lambda(), expected, 1e-6));
 }
 
 TEST_P(EveryLambdaForm, StaysPositiveForANegativeParameter) {
-  PrimalAttention layer(options());
   torch::NoGradGuard no_grad;
   layer->lam.fill_(-2);
   EXPECT_TRUE((layer->lambda() > 0).all().item<bool>());

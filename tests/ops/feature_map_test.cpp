@@ -35,11 +35,11 @@ Tensor cosines(const Tensor& u, const Tensor& v) {
 
 Tensor vectors(int64_t count, int64_t width) { return torch::randn({count, width}, at::kDouble); }
 
-class BuiltIn : public testing::TestWithParam<const char*> {
+class BuiltIn : public testing::TestWithParam<std::string> {
  protected:
   std::shared_ptr<const FeatureMap> map = find_feature_map(GetParam());
 };
-INSTANTIATE_TEST_SUITE_P(Maps, BuiltIn,
+INSTANTIATE_TEST_SUITE_P(FeatureMap, BuiltIn,
                          testing::Values("cosine", "exponential", "identity", "polynomial(1)", "polynomial(2)",
                                          "polynomial(3)"));
 

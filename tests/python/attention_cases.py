@@ -37,11 +37,18 @@ def random_arguments(mode: str, feature_map="cosine", *, key_tokens=None, masks=
     return (random_tokens(2, 3, 6, dtype), key, *weights, query_padding, key_padding), layer._switches()
 
 
-def oracle(layer: PrimalAttention, query, key=None, query_mask=None, key_mask=None) -> reference.Result:
-    """The same pass in eager PyTorch."""
+def oracle(
+    layer: PrimalAttention,
+    query,
+    key=None,
+    query_mask=None,
+    key_mask=None,
+    parameters: reference.Parameters | None = None,
+) -> reference.Result:
+    """The same pass in eager PyTorch, with the layer's parameters unless others are given."""
     options = layer._reference_options((query_mask, key_mask))
     options["feature_map"] = reference.feature_map(layer.feature_map)
-    return reference.attention(query, key, layer._parameters_now(), **options)
+    return reference.attention(query, key, parameters or layer._parameters_now(), **options)
 
 
 def read_out(outputs: Sequence[Tensor], weight: Tensor | None = None) -> Tensor:
@@ -90,7 +97,3 @@ def assert_near(actual, expected, tolerance: float) -> None:
         largest = theirs.double().abs().max().item()
         # The small constant is for what is 0 in exact arithmetic.
         assert difference <= tolerance * (largest + 1e-2), f"{name}: off by {difference:.3g}, largest {largest:.3g}"
-
-
-def only(values: Mapping[str, Tensor], *names: str) -> dict[str, Tensor]:
-    return {name: values[name] for name in names}

@@ -7,6 +7,7 @@ from attention_cases import (
     DIFFERENTIABLE,
     FEATURE_MAPS,
     MODES,
+    OUTPUTS,
     assert_near,
     make_layer,
     oracle,
@@ -16,8 +17,10 @@ from attention_cases import (
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from primal import reference
+
 MASKS = ("none", "arbitrary", "lengths", "all padded")
-STRIDES = ("contiguous", "transposed", "sliced")
+STRIDES = ("contiguous", "transposed", "sliced", "expanded")
 
 
 @dataclass(frozen=True)
@@ -67,14 +70,16 @@ def cases(draw, modes=tuple(MODES), cross=False):
     )
 
 
-def make_mask(kind, batch, tokens):
+def make_mask(kind, strides, batch, tokens):
     if kind == "none":
         return None
     if kind == "arbitrary":
-        return torch.rand(batch, tokens) < 0.5
-    if kind == "lengths":
-        return torch.arange(tokens) >= torch.randint(0, tokens + 1, (batch, 1))
-    return torch.ones(batch, tokens, dtype=torch.bool)
+        mask = torch.rand(batch, tokens) < 0.5
+    elif kind == "lengths":
+        mask = torch.arange(tokens) >= torch.randint(0, tokens + 1, (batch, 1))
+    else:
+        mask = torch.ones(batch, tokens, dtype=torch.bool)
+    return mask if strides == "contiguous" else mask.t().contiguous().t()
 
 
 def make_tokens(strides, batch, tokens, width):
@@ -82,6 +87,8 @@ def make_tokens(strides, batch, tokens, width):
         return random_tokens(tokens, batch, width).transpose(0, 1)
     if strides == "sliced":
         return random_tokens(batch, 2 * tokens, width + 3)[:, ::2, 1:-2]
+    if strides == "expanded":
+        return random_tokens(1, tokens, width).expand(batch, tokens, width)
     return random_tokens(batch, tokens, width)
 
 
@@ -91,29 +98,33 @@ def make_inputs(case):
         case.width, case.heads, case.rank, case.rows, feature_map=case.feature_map, **MODES[case.mode], **case.options
     )
     query = make_tokens(case.strides, case.batch, case.tokens, case.width)
-    query_mask = make_mask(case.query_mask, case.batch, case.tokens)
+    query_mask = make_mask(case.query_mask, case.strides, case.batch, case.tokens)
     if case.key_tokens is None:
         return layer, query, None, query_mask, None
     key = make_tokens(case.strides, case.batch, case.key_tokens, case.width)
-    return layer, query, key, query_mask, make_mask(case.key_mask, case.batch, case.key_tokens)
+    return layer, query, key, query_mask, make_mask(case.key_mask, case.strides, case.batch, case.key_tokens)
+
+
+def as_leaf(tensor, strides):
+    if strides == "transposed" and tensor.dim() == 2:  # weights; the tokens have their strides already
+        tensor = tensor.mT.contiguous().mT
+    return tensor.detach().requires_grad_()
 
 
 def assert_equals_oracle(case):
     event(case.mode, case.query_mask)
-    layer, query, key, query_mask, key_mask = make_inputs(case)
-    arguments = dict(zip(DIFFERENTIABLE, (query, key, *layer._parameters_now()), strict=True))
-    inputs = {name: value.detach().requires_grad_() for name, value in arguments.items() if value is not None}
-    given_arguments = [inputs.get(name) for name in DIFFERENTIABLE]
+    layer, query, key, *masks = make_inputs(case)
+    given_tensors = dict(zip(DIFFERENTIABLE, (query, key, *layer._parameters_now()), strict=True))
+    inputs = {name: as_leaf(tensor, case.strides) for name, tensor in given_tensors.items() if tensor is not None}
+    query, key, *weights = (inputs.get(name) for name in DIFFERENTIABLE)
 
-    ours = torch.ops.primal.attention(*given_arguments, query_mask, key_mask, **layer._switches())
-    parameters = type(layer._parameters_now())(*given_arguments[2:])
-    layer._parameters_now = lambda: parameters
-    result = oracle(layer, *given_arguments[:2], query_mask, key_mask)
-    theirs = (result.out, result.le, result.lr, result.tr)
-    assert_near(with_gradients(ours, inputs), with_gradients(theirs, inputs), 1e-10)
+    expected = oracle(layer, query, key, *masks, parameters=reference.Parameters(*weights))
+    actual = torch.ops.primal.attention(query, key, *weights, *masks, **layer._switches())
+    theirs = [getattr(expected, name) for name in OUTPUTS]
+    assert_near(with_gradients(actual, inputs), with_gradients(theirs, inputs), 1e-10)
 
-    scores = torch.ops.primal.attention_scores(*given_arguments, query_mask, key_mask, **layer._switches())
-    assert_near(scores, (result.e, result.r, result.we_x, result.wr_x), 1e-10)
+    scores = torch.ops.primal.attention_scores(query, key, *weights, *masks, **layer._switches())
+    assert_near(scores, (expected.e, expected.r, expected.we_x, expected.wr_x), 1e-10)
 
 
 @settings(max_examples=250)

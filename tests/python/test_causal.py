@@ -3,6 +3,7 @@
 import pytest
 import torch
 from attention_cases import FEATURE_MAPS, TOLERANCE, assert_near, make_layer, random_tokens
+
 from primal import padding_mask
 
 both_dtypes = pytest.mark.parametrize("dtype", TOLERANCE)
@@ -82,6 +83,15 @@ def test_a_padded_step_leaves_the_state_of_its_sample(dtype):
     for old, new in zip(before, after, strict=True):
         assert torch.equal(new[0], old[0])
         assert not torch.equal(new[1], old[1])
+
+
+@pytest.mark.parametrize("mask", [None, torch.zeros(2, 0, dtype=torch.bool)], ids=["no mask", "mask"])
+def test_a_step_of_no_tokens_keeps_the_state(mask):
+    layer = make_layer(causal=True)
+    _, before = layer.step(random_tokens(2, 3), layer.initial_state(2))
+    out, after = layer.step(random_tokens(2, 0), before, key_padding_mask=mask)
+    assert out.shape == (2, 0, 12)
+    assert all(torch.equal(*parts) for parts in zip(before, after, strict=True))
 
 
 def test_a_step_does_not_change_the_state_it_was_given():

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from attention_cases import FEATURE_MAPS, OUTPUTS, TOLERANCE, assert_near, make_layer, oracle, random_tokens, run
+
 from primal import padding_mask
 
 WEIGHTS = {"data_dependent": {"data_dependent": True}, "data_independent": {"data_dependent": False}}

@@ -34,7 +34,7 @@ def test_dtypes_of_results(mode, dtype):
 
 @every_mode
 @pytest.mark.parametrize("feature_map", FEATURE_MAPS)
-@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 16 * BFLOAT16_ROUNDING)])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 8 * BFLOAT16_ROUNDING)])
 def test_results_and_gradients_are_those_of_float64(mode, feature_map, dtype, tolerance):
     layer = make_layer(dtype=dtype, feature_map=feature_map, **MODES[mode])
     x = random_tokens(2, 9, dtype=dtype)
@@ -85,7 +85,7 @@ def test_long_means_of_the_terms_are_made_in_float32(mode):
 def test_gradients_of_a_long_bfloat16_sequence_are_close_to_those_of_float32(mode):
     narrow, wide = bfloat16_and_float32_twins(**MODES[mode])
     x = drifting_tokens(8192)
-    assert_near(run(narrow, x), run(wide, x.float()), 32 * BFLOAT16_ROUNDING)
+    assert_near(run(narrow, x), run(wide, x.float()), 8 * BFLOAT16_ROUNDING)
 
 
 @every_mode
@@ -96,7 +96,7 @@ def test_autocast_computes_in_bfloat16_and_keeps_the_terms_in_float32(mode):
     exact = run(layer, x, lengths=torch.tensor([9, 6]))
     assert values["out"].dtype == torch.bfloat16
     assert {value.dtype for name, value in values.items() if name != "out"} == {torch.float32}
-    assert_near(values, exact, 16 * BFLOAT16_ROUNDING)
+    assert_near(values, exact, 8 * BFLOAT16_ROUNDING)
     assert_near([values[name] for name in ("le", "lr")], [exact[name] for name in ("le", "lr")], 4 * BFLOAT16_ROUNDING)
     # We and Wr are not rounded, so neither is their trace.
     assert_near(values["tr"], exact["tr"], 1e-6)
@@ -111,7 +111,7 @@ def test_autocast_of_cross_attention_scores_and_steps():
         step, state = causal.step(query, causal.initial_state(2))
         full, _ = causal(query)
     assert cross.dtype == step.dtype == torch.bfloat16
-    assert_near(cross, layer(query, key)[0], 16 * BFLOAT16_ROUNDING)
+    assert_near(cross, layer(query, key)[0], 8 * BFLOAT16_ROUNDING)
     assert {part.dtype for part in scores} == {torch.float32}
     assert state.q_sum.dtype == torch.float64
     assert torch.equal(step, full)

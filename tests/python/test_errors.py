@@ -5,6 +5,7 @@ import re
 import pytest
 import torch
 from attention_cases import DIFFERENTIABLE, make_layer, random_arguments, random_tokens
+
 from primal import ksvd_loss, padding_mask
 
 KNOWN_MAPS = "known: polynomial(degree), cosine, exponential, identity"

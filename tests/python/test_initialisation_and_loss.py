@@ -3,6 +3,7 @@
 import pytest
 import torch
 from attention_cases import assert_near, make_layer, random_tokens
+
 from primal import KsvdTerms, ksvd_loss
 
 LAMBDA_FORMS = ("squared", "softplus", "exp")

@@ -22,15 +22,12 @@ CASES = {
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
-def of_floats(arguments, change):
-    return tuple(change(a) if a is not None and a.is_floating_point() else a for a in arguments)
-
-
 @every_case
-@pytest.mark.parametrize("requires_grad", [False, True])
-def test_attention(case, requires_grad):
+def test_attention(case):
     arguments, switches = random_arguments(**case)
-    arguments = of_floats(arguments, lambda a: a.requires_grad_(requires_grad))
+    for argument in arguments:
+        if argument is not None and argument.is_floating_point():
+            argument.requires_grad_()
     opcheck(torch.ops.primal.attention.default, arguments, switches)
 
 
@@ -53,6 +50,12 @@ def test_attention_step(dtype, masks):
     arguments, switches = random_arguments("causal", dtype=dtype, masks=masks)
     state = {name: torch.randn(2, 6, dtype=torch.float64) for name in ("q_sum", "k_sum")}
     opcheck(torch.ops.primal.attention_step.default, arguments, switches | state | {"count": torch.tensor([3, 0])})
+
+
+@pytest.mark.parametrize("case", ["data_dependent", "bfloat16 causal masks"])
+def test_without_gradients(case):
+    arguments, switches = random_arguments(**CASES[case])
+    opcheck(torch.ops.primal.attention.default, arguments, switches)
 
 
 def test_every_operator_is_checked_here():
