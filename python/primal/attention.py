@@ -37,6 +37,12 @@ def padding_mask(lengths: Tensor, tokens: int) -> Tensor:
     """True where token >= length. lengths: [B] integers -> [B, tokens] bool"""
     if lengths.dim() != 1 or lengths.is_floating_point() or lengths.dtype == torch.bool:
         raise ValueError(f"padding_mask: lengths must be integers [B], got {lengths.dtype} {list(lengths.shape)}")
+    if not torch.compiler.is_compiling() and lengths.numel() > 0:  # looking at values would break a graph
+        low, high = int(lengths.min()), int(lengths.max())
+        if low < 0:
+            raise ValueError(f"padding_mask: length {low} is negative")
+        if high > tokens:
+            raise ValueError(f"padding_mask: length {high} is above the {tokens} tokens")
     return torch.arange(tokens, device=lengths.device)[None, :] >= lengths[:, None]
 
 
@@ -111,7 +117,8 @@ class PrimalAttention(nn.Module):
         self.init, self.sampling = init, sampling
 
         head_dim = embed_dim // num_heads
-        self.rows = rows if data_dependent else _feature_width(feature_map, head_dim)
+        features = _feature_width(feature_map, head_dim)
+        self.rows = rows if data_dependent else features
         factory = {"device": device, "dtype": dtype}
         self.q_proj = nn.Linear(embed_dim, embed_dim, bias, **factory)
         self.k_proj = nn.Linear(embed_dim, embed_dim, bias, **factory)
@@ -164,7 +171,7 @@ class PrimalAttention(nn.Module):
         """
         masks = self._masks(query, key, query_padding_mask, key_padding_mask, lengths, key_lengths)
         if callable(self.feature_map):
-            result = reference.attention(query, key, self._parameters_now(), **self._reference_options(masks))
+            result = self._in_plain_pytorch(query, key, masks)
             return result.out, KsvdTerms(result.le, result.lr, result.tr)
         out, *terms = torch.ops.primal.attention(query, key, *self._parameters_now(), *masks, **self._switches())
         return out, KsvdTerms(*terms)
@@ -183,7 +190,7 @@ class PrimalAttention(nn.Module):
         """The scores e and r of the same pass, for analysis."""
         masks = self._masks(query, key, query_padding_mask, key_padding_mask, lengths, key_lengths)
         if callable(self.feature_map):
-            result = reference.attention(query, key, self._parameters_now(), **self._reference_options(masks))
+            result = self._in_plain_pytorch(query, key, masks)
             return Scores(result.e, result.r, result.we_x, result.wr_x)
         return Scores(
             *torch.ops.primal.attention_scores(query, key, *self._parameters_now(), *masks, **self._switches())
@@ -235,6 +242,20 @@ class PrimalAttention(nn.Module):
             "trace_on_data": self.trace == "data_dependent",
             "sampling": self.sampling,
         }
+
+    def _in_plain_pytorch(
+        self, query: Tensor, key: Tensor | None, masks: tuple[Tensor | None, Tensor | None]
+    ) -> reference.Result:
+        """The pass of a feature map that is a Python function. The operator's checks are made here."""
+        if self.causal and key is not None:
+            raise ValueError("primal_attention: causal attention takes one sequence, got a key as well")
+        for name, x in {"query": query, "key": query if key is None else key}.items():
+            if x.dtype not in (torch.float32, torch.float64, torch.bfloat16):
+                raise TypeError(f"primal_attention: {name} must be float32, float64 or bfloat16, got {x.dtype}")
+            if x.dim() != 3 or x.shape[0] != query.shape[0] or x.shape[2] != self.embed_dim:
+                expected = f"[{query.shape[0]}, N, {self.embed_dim}]"
+                raise ValueError(f"primal_attention: {name} must be [B, N, D] = {expected}, got {list(x.shape)}")
+        return reference.attention(query, key, self._parameters_now(), **self._reference_options(masks))
 
     def _reference_options(self, masks: tuple[Tensor | None, Tensor | None]) -> dict:
         return {

@@ -96,7 +96,9 @@ def even_ranks(length: Tensor, n: int) -> Tensor:
 
 def linspace_ranks(length: int, n: int) -> list[int]:
     """What integer `linspace(0, length - 1, n)` gives in PyTorch >= 2.0."""
-    last, step = length - 1, (length - 1) / max(n - 1, 1)
+    if n == 1:
+        return [0]
+    last, step = length - 1, (length - 1) / (n - 1)
     return [math.trunc(step * i) if i < n // 2 else math.trunc(last - step * (n - 1 - i)) for i in range(n)]
 
 

@@ -17,6 +17,7 @@ namespace primal {
 namespace {
 
 using at::Tensor;
+using tests::close;
 using tests::contains;
 using tests::double_layer;
 using tests::error_of;
@@ -74,12 +75,21 @@ TEST(UserFeatureMap, WorksInAttentionLikeItsFormula) {
     SCOPED_TRACE(name);
     const Tensor x = torch::randn({2, 5, 6}, at::kDouble);
     PrimalAttentionOptions options = with_map(name);
-    expect_agrees_with_plain_attention(double_layer(options), x, formula);
+    expect_agrees_with_plain_attention(double_layer(options), formula, x);
     options.data_dependent = false;
-    expect_agrees_with_plain_attention(double_layer(options), x, formula);
+    expect_agrees_with_plain_attention(double_layer(options), formula, x);
     options.causal = true;
-    expect_agrees_with_plain_attention(double_layer(options), x, formula);
+    expect_agrees_with_plain_attention(double_layer(options), formula, x);
   }
+}
+
+// phi(0) is not 0, so that rows which are not there must be left out rather than be taken as zeros.
+TEST(UserFeatureMap, PaddedKeysAreAsGoodAsNoKeys) {
+  user_maps();
+  PrimalAttention layer = double_layer(with_map("waves"));
+  const Tensor x = torch::randn({2, 5, 6}, at::kDouble), key = torch::randn({2, 3, 6}, at::kDouble);
+  const Tensor none = layer->forward(x, {.key = key.narrow(1, 0, 0)}).out;
+  EXPECT_TRUE(close(layer->forward(x, {.key = key, .key_padding = torch::ones({2, 3}, at::kBool)}).out, none, 1e-13));
 }
 
 TEST(UserFeatureMap, ItsWidthShapesTheDataIndependentWeights) {

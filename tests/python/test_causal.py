@@ -6,7 +6,7 @@ from attention_cases import FEATURE_MAPS, TOLERANCE, assert_near, make_layer, ra
 
 from primal import padding_mask
 
-both_dtypes = pytest.mark.parametrize("dtype", TOLERANCE)
+both_dtypes = pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 
 
 def decode(layer, x, sizes, state=None):
@@ -104,7 +104,7 @@ def test_a_step_does_not_change_the_state_it_was_given():
     assert all(torch.equal(part, copy) for part, copy in zip(state, kept, strict=True))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
 def test_state_is_as_small_after_a_thousand_tokens_as_before_the_first(dtype):
     layer = make_layer(causal=True, dtype=dtype)
     state = layer.initial_state(2)

@@ -11,7 +11,7 @@ both_weights = pytest.mark.parametrize("options", WEIGHTS.values(), ids=WEIGHTS)
 
 
 @both_weights
-@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 @pytest.mark.parametrize("padded", [False, True])
 def test_a_sequence_attending_to_itself_is_self_attention(options, dtype, padded):
     layer, x = make_layer(dtype=dtype, **options), random_tokens(3, 7, dtype=dtype)

@@ -21,7 +21,7 @@ def bfloat16_and_float32_twins(**options):
 
 
 @every_mode
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
 def test_dtypes_of_results(mode, dtype):
     layer, x = make_layer(dtype=dtype, **MODES[mode]), random_tokens(2, 5, dtype=dtype)
     values = run(layer, x)

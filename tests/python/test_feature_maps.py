@@ -49,7 +49,7 @@ def test_number_of_features(name, width, pair):
     assert features(name, pair[0]).shape == (20, width)
 
 
-@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 @pytest.mark.parametrize("name", ["cosine", "exponential", "polynomial(2)"])
 def test_features_of_huge_and_tiny_tokens_have_length_one(name, dtype):
     for scale in (1e-9, 1e4, 1e15):

@@ -13,7 +13,7 @@ def parameters_of(layer):
     return [weight.detach().double() for weight in (layer.we, layer.wr)]
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("options", [{"rows": 7}, {"causal": True}], ids=str)
 def test_reference_heads_have_norm_one_and_are_orthogonal(options, dtype):
     layer = make_layer(12, 3, 4, dtype=dtype, **options)

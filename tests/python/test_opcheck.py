@@ -45,7 +45,7 @@ def test_attention_scores(case):
 
 
 @pytest.mark.parametrize("masks", [False, True])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
 def test_attention_step(dtype, masks):
     arguments, switches = random_arguments("causal", dtype=dtype, masks=masks)
     state = {name: torch.randn(2, 6, dtype=torch.float64) for name in ("q_sum", "k_sum")}

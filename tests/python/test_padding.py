@@ -10,7 +10,7 @@ LENGTHS = torch.tensor([6, 4, 1])
 TERMS = ("le", "lr", "tr")
 
 every_mode = pytest.mark.parametrize("mode", MODES)
-both_dtypes = pytest.mark.parametrize("dtype", TOLERANCE)
+both_dtypes = pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 
 
 def scattered(tokens, keep, filler=0.0):

@@ -8,7 +8,7 @@ every_mode = pytest.mark.parametrize("mode", MODES)
 
 
 @every_mode
-@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 def test_result_does_not_depend_on_the_number_of_threads(mode, dtype, set_threads):
     layer = make_layer(64, 4, 6, 30, dtype=dtype, **MODES[mode])
     x, lengths = random_tokens(4, 500, 64, dtype), torch.tensor([500, 499, 250, 1])

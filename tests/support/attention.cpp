@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,8 @@ Tensor running_mean(const Tensor& x) {
   return x.cumsum(1) / torch::arange(1, x.size(1) + 1, x.options()).unsqueeze(-1);
 }
 
-// The n rows at floor(i (N - 1) / (n - 1)).
-Tensor sampled_rows(const Tensor& x, int64_t n) {
+// Rows 0 .. N - 1 at floor(i (N - 1) / (n - 1)): the sampled ones, and those that stand beside n queries.
+Tensor even_rows(const Tensor& x, int64_t n) {
   std::vector<Tensor> rows;
   for (int64_t i = 0; i < n; ++i) rows.push_back(x.select(1, n == 1 ? 0 : i * (x.size(1) - 1) / (n - 1)));
   return torch::stack(rows, 1);
@@ -53,43 +54,57 @@ PrimalAttention double_layer(const PrimalAttentionOptions& options) {
   return layer;
 }
 
+void expect_close(const AttentionOutput& actual, const AttentionOutput& expected, double tolerance) {
+  EXPECT_TRUE(close(actual.out, expected.out, tolerance));
+  EXPECT_TRUE(close(actual.terms.le, expected.terms.le, tolerance));
+  EXPECT_TRUE(close(actual.terms.lr, expected.terms.lr, tolerance));
+  EXPECT_TRUE(close(actual.terms.tr, expected.terms.tr, tolerance));
+}
+
 Tensor plain_cosine(const Tensor& u) { return u / u.norm(2, -1, /*keepdim=*/true); }
 
-AttentionOutput plain_attention(const PrimalAttentionImpl& layer, const Tensor& x, const PlainFeatureMap& phi) {
+AttentionOutput plain_attention(const PrimalAttentionImpl& layer, const PlainFeatureMap& phi, const Tensor& x,
+                                const Tensor& key) {
   const PrimalAttentionOptions& o = layer.options();
   auto linear = [](const torch::nn::Linear& l, const Tensor& input) {
     return torch::nn::functional::linear(input, l->weight, l->bias);
   };
-  Tensor q = linear(layer.q_proj, x), k = linear(layer.k_proj, x);
+  const Tensor& y = key.defined() ? key : x;
+  Tensor q = linear(layer.q_proj, x), k = linear(layer.k_proj, y);
   if (o.causal) q = running_mean(q), k = running_mean(k);
-  const Tensor query = phi(heads_of(q, o.heads)), key = phi(heads_of(k, o.heads));
+  const Tensor q_features = phi(heads_of(q, o.heads)), k_features = phi(heads_of(k, o.heads));
 
   Tensor we = layer.we.unsqueeze(0), wr = layer.wr.unsqueeze(0);
+  const Tensor raw_trace = (we * wr).sum({1, 2, 3}) / o.heads;
   if (*o.data_dependent) {
-    Tensor f = heads_of(sampled_rows(x, o.rows), o.heads);  // [B, H, n, d]
-    if (query.size(-1) != f.size(-1)) f = phi(f);           // the weights act on features
+    Tensor f = heads_of(even_rows(y, o.rows), o.heads);  // [B, H, n, d]
+    if (q_features.size(-1) != f.size(-1)) f = phi(f);   // the weights act on features
     we = torch::matmul(f.transpose(2, 3), we), wr = torch::matmul(f.transpose(2, 3), wr);
   }
-  const Tensor e = torch::matmul(query, we), r = torch::matmul(key, wr);
-  const Tensor mixed = linear(layer.score_proj, torch::cat({e, r}, -1));  // [B, H, N, d]
+  const Tensor trace = o.trace == Trace::raw ? raw_trace : (we * wr).sum({1, 2, 3}) / o.heads;
+  const Tensor e = torch::matmul(q_features, we), r = torch::matmul(k_features, wr);
+  const Tensor beside = even_rows(r.transpose(1, 2), x.size(1)).transpose(1, 2);
+  const Tensor mixed = linear(layer.score_proj, torch::cat({e, beside}, -1));  // [B, H, N, d]
   const Tensor out = linear(layer.out_proj, mixed.transpose(1, 2).flatten(2));
-  const Tensor trace = (layer.we * layer.wr).sum() / o.heads;
   return {out, {half_mean_square(e, layer.lambda()), half_mean_square(r, layer.lambda()), trace.expand({x.size(0)})}};
 }
 
-void expect_agrees_with_plain_attention(PrimalAttention layer, const Tensor& x, const PlainFeatureMap& phi) {
+void expect_agrees_with_plain_attention(PrimalAttention layer, const PlainFeatureMap& phi, const Tensor& x,
+                                        const Tensor& key) {
   constexpr double kTolerance = 1e-10;
-  std::vector<Tensor> inputs = {x.detach().clone().requires_grad_()};
+  const auto leaf = [](const Tensor& t) { return t.defined() ? t.detach().clone().requires_grad_() : t; };
+  const Tensor query_leaf = leaf(x), key_leaf = leaf(key);
+  std::vector<Tensor> inputs = {query_leaf};
   std::vector<std::string> names = {"x"};
+  if (key.defined()) inputs.push_back(key_leaf), names.emplace_back("key");
   for (const auto& parameter : layer->named_parameters()) {
     inputs.push_back(parameter.value());
     names.push_back(parameter.key());
   }
-  const AttentionOutput actual = layer->forward(inputs[0]), expected = plain_attention(*layer, inputs[0], phi);
-  EXPECT_TRUE(close(actual.out, expected.out, kTolerance));
-  EXPECT_TRUE(close(actual.terms.le, expected.terms.le, kTolerance));
-  EXPECT_TRUE(close(actual.terms.lr, expected.terms.lr, kTolerance));
-  EXPECT_TRUE(close(actual.terms.tr, expected.terms.tr, kTolerance));
+  const auto key_given = key.defined() ? std::optional(key_leaf) : std::nullopt;
+  const AttentionOutput actual = layer->forward(query_leaf, {.key = key_given});
+  const AttentionOutput expected = plain_attention(*layer, phi, query_leaf, key_leaf);
+  expect_close(actual, expected, kTolerance);
 
   const auto actual_gradients = torch::autograd::grad({read_out(actual)}, inputs);
   const auto expected_gradients = torch::autograd::grad({read_out(expected)}, inputs);

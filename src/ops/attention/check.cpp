@@ -17,7 +17,8 @@ void check_sizes(const at::Tensor& tensor, const char* name, const char* form, c
   const auto sizes = tensor.sym_sizes();
   bool equal = sizes.size() == expected.size();
   for (size_t i = 0; equal && i < expected.size(); ++i) equal = TORCH_GUARD_OR_TRUE(sizes[i].sym_eq(expected[i]));
-  TORCH_CHECK_VALUE(equal, "primal_attention: ", name, " must be ", form, " = ", expected, ", got ", sizes);
+  TORCH_CHECK_VALUE(equal, "primal_attention: ", name, " must be ", form, " = ", c10::SymIntArrayRef(expected),
+                    ", got ", sizes);
 }
 
 void check_sizes(const OptionalTensor& tensor, const char* name, const char* form, const Sizes& expected) {
@@ -111,7 +112,8 @@ void check_attention(const AttentionArguments& a) {
                     " heads");
   TORCH_CHECK_VALUE(rank > 0, "primal_attention: rank must be at least 1, got ", rank);
   const c10::SymInt head_width = width / heads;
-  const c10::SymInt rows = a.mode.data_dependent ? a.we.sym_size(1) : feature_width(a, head_width);
+  const c10::SymInt features = feature_width(a, head_width);
+  const c10::SymInt rows = a.mode.data_dependent ? a.we.sym_size(1) : features;
   TORCH_CHECK_VALUE(rows > 0, "primal_attention: at least one row must be sampled, got ", rows);
 
   check_sizes(a.keys(), "key", "[B, Nk, D]", {batch, a.keys().sym_size(1), width});
@@ -133,6 +135,10 @@ void check_attention(const AttentionArguments& a) {
 void check_step(const AttentionArguments& a, const at::Tensor& q_sum, const at::Tensor& k_sum,
                 const at::Tensor& count) {
   TORCH_CHECK_VALUE(a.mode.causal, "primal_attention: only a causal layer has a state");
+  for (const at::Tensor* tensor : {&q_sum, &k_sum, &count}) {
+    TORCH_CHECK_VALUE(tensor->device() == a.query.device(), "primal_attention: the state is on ", tensor->device(),
+                      " but query is on ", a.query.device());
+  }
   const c10::SymInt batch = a.query.sym_size(0), width = a.query.sym_size(2);
   check_sizes(q_sum, "state q_sum", "[B, D]", {batch, width});
   check_sizes(k_sum, "state k_sum", "[B, D]", {batch, width});

@@ -72,7 +72,7 @@ at::Tensor token_weight(const at::Tensor& scores, const OptionalTensor& left_out
     return at::full({1, 1, 1, 1}, 1.0 / static_cast<double>(heads * std::max<int64_t>(tokens, 1)), scores.options());
   }
   const at::Tensor counted = left_out->logical_not().to(scores.scalar_type());
-  return (counted / (counted.sum(1, /*keepdim=*/true).clamp_min(1) * heads)).view({-1, 1, tokens, 1});
+  return (counted / (counted.sum(1, /*keepdim=*/true).clamp_min(1) * heads)).view({left_out->size(0), 1, tokens, 1});
 }
 
 AttentionPass run_scores(const AttentionArguments& a, CausalState* state) {

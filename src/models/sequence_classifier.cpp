@@ -1,0 +1,59 @@
+#include "models/sequence_classifier.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "primal/error.h"
+
+namespace primal::models {
+
+namespace {
+
+int64_t width_of(const SequenceClassifierOptions& options) {
+  if (options.layers.empty()) throw Error("sequence_classifier: at least one layer is needed");
+  return std::visit([](const auto& attention) { return attention.width; }, options.layers.front().attention);
+}
+
+}  // namespace
+
+SequenceClassifierImpl::SequenceClassifierImpl(SequenceClassifierOptions options) : options_(std::move(options)) {
+  for (const auto& [name, value] :
+       {std::pair{"channels", options_.channels}, {"classes", options_.classes}, {"tokens", options_.tokens}}) {
+    if (value < 1) throw Error(c10::str("sequence_classifier: ", name, " must be at least 1, got ", value));
+  }
+  reset();
+}
+
+void SequenceClassifierImpl::reset() {
+  const int64_t width = width_of(options_);
+  embedding = register_module("embedding", torch::nn::Linear(options_.channels, width));
+  // The published range of the learnable positions.
+  positions = register_parameter("positions", torch::empty({options_.tokens, width}).uniform_(-0.02, 0.02));
+  encoder = register_module("encoder", nn::Encoder(options_.layers));
+  const int64_t features = options_.pooling == Pooling::flatten ? options_.tokens * width : width;
+  head = register_module("head", torch::nn::Linear(features, options_.classes));
+}
+
+torch::Tensor SequenceClassifierImpl::pooled(const torch::Tensor& features, const torch::Tensor& padding) const {
+  const torch::Tensor real = features.masked_fill(padding.unsqueeze(-1), 0);
+  if (options_.pooling == Pooling::flatten) return real.flatten(1);
+  return real.sum(1) / padding.logical_not().sum(1, /*keepdim=*/true).clamp_min(1);
+}
+
+Classification SequenceClassifierImpl::forward(const torch::Tensor& x, const torch::Tensor& padding) {
+  const int64_t tokens = x.size(1);
+  const bool fits = options_.pooling == Pooling::flatten ? tokens == options_.tokens : tokens <= options_.tokens;
+  if (!fits) {
+    throw Error(c10::str("sequence_classifier: the sequences have ", tokens, " tokens, the model ", options_.tokens));
+  }
+  const double scale = std::sqrt(static_cast<double>(positions.size(1)));
+  torch::Tensor h = embedding(x) * scale + positions.narrow(0, 0, tokens);
+  h = at::dropout(h, options_.dropout, is_training());
+  auto [features, terms] =
+      encoder(h, options_.padding == Padding::respect ? std::optional(padding) : std::optional<torch::Tensor>());
+  features = at::dropout(at::gelu(features), options_.dropout, is_training());
+  return {head(pooled(features, padding)), terms};
+}
+
+}  // namespace primal::models

@@ -1,0 +1,87 @@
+#include "nn/encoder.h"
+
+#include <ATen/ATen.h>
+
+#include "primal/error.h"
+
+namespace primal::nn {
+
+namespace {
+
+int64_t width_of(const EncoderLayerOptions& options) {
+  return std::visit([](const auto& attention) { return attention.width; }, options.attention);
+}
+
+torch::nn::LayerNorm layer_norm(int64_t width) { return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width})); }
+
+}  // namespace
+
+EncoderLayerImpl::EncoderLayerImpl(EncoderLayerOptions options) : options_(std::move(options)) {
+  if (options_.feed_forward < 1) {
+    throw Error(c10::str("encoder_layer: feed_forward must be at least 1, got ", options_.feed_forward));
+  }
+  reset();
+}
+
+void EncoderLayerImpl::reset() {
+  if (const auto* primal = std::get_if<PrimalAttentionOptions>(&options_.attention)) {
+    primal_attention = register_module("attention", PrimalAttention(*primal));
+  } else {
+    softmax_attention =
+        register_module("attention", SoftmaxAttention(std::get<SoftmaxAttentionOptions>(options_.attention)));
+  }
+  const int64_t width = width_of(options_);
+  linear1 = register_module("linear1", torch::nn::Linear(width, options_.feed_forward));
+  linear2 = register_module("linear2", torch::nn::Linear(options_.feed_forward, width));
+  norm1 = register_module("norm1", layer_norm(width));
+  norm2 = register_module("norm2", layer_norm(width));
+}
+
+torch::Tensor EncoderLayerImpl::drop(const torch::Tensor& x) const {
+  return at::dropout(x, options_.dropout, is_training());
+}
+
+EncoderLayerOutput EncoderLayerImpl::attend(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) {
+  if (primal_attention.is_empty()) return {drop(softmax_attention->forward(x, padding)), std::nullopt};
+  auto [out, terms] = primal_attention->forward(x, {.query_padding = padding});
+  return {drop(out), terms};
+}
+
+torch::Tensor EncoderLayerImpl::feed_forward(const torch::Tensor& x) {
+  const torch::Tensor inner = linear1(x);
+  return drop(linear2(drop(options_.activation == Activation::gelu ? at::gelu(inner) : at::relu(inner))));
+}
+
+EncoderLayerOutput EncoderLayerImpl::forward(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) {
+  if (options_.norm_first) {
+    auto [attended, terms] = attend(norm1(x), padding);
+    const torch::Tensor middle = x + attended;
+    return {middle + feed_forward(norm2(middle)), terms};
+  }
+  auto [attended, terms] = attend(x, padding);
+  const torch::Tensor middle = norm1(x + attended);
+  return {norm2(middle + feed_forward(middle)), terms};
+}
+
+EncoderImpl::EncoderImpl(std::vector<EncoderLayerOptions> layer_options) : options_(std::move(layer_options)) {
+  if (options_.empty()) throw Error("encoder: at least one layer is needed");
+  reset();
+}
+
+void EncoderImpl::reset() {
+  layers = register_module("layers", torch::nn::ModuleList());
+  for (const EncoderLayerOptions& options : options_) layers->push_back(EncoderLayer(options));
+  norm = register_module("norm", layer_norm(width_of(options_.back())));
+}
+
+EncoderOutput EncoderImpl::forward(torch::Tensor x, const std::optional<torch::Tensor>& padding) {
+  std::vector<KsvdTerms> terms;
+  for (const auto& layer : *layers) {
+    auto result = layer->as<EncoderLayerImpl>()->forward(x, padding);
+    x = result.out;
+    if (result.terms) terms.push_back(*result.terms);
+  }
+  return {norm(x), terms};
+}
+
+}  // namespace primal::nn

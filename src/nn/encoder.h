@@ -1,0 +1,78 @@
+// Encoder layers around an attention, and a stack of them.
+#pragma once
+
+#include <torch/nn/cloneable.h>
+#include <torch/nn/modules/container/modulelist.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/normalization.h>
+#include <torch/nn/pimpl.h>
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "nn/softmax_attention.h"
+#include "primal/attention.h"
+
+namespace primal::nn {
+
+enum class Activation { gelu, relu };
+
+struct EncoderLayerOptions {
+  std::variant<PrimalAttentionOptions, SoftmaxAttentionOptions> attention;
+  int64_t feed_forward = 0;  ///< inner width of the feed-forward part
+  double dropout = 0;        ///< after the attention, inside and after the feed-forward part
+  bool norm_first = false;   ///< pre-norm; else post-norm
+  Activation activation = Activation::gelu;
+};
+
+struct EncoderLayerOutput {
+  torch::Tensor out;               ///< [B, N, D]
+  std::optional<KsvdTerms> terms;  ///< of a primal layer
+};
+
+/// post-norm: x = norm1(x + attention(x)); x = norm2(x + feed_forward(x)). pre-norm: the norms stand before each part.
+class EncoderLayerImpl : public torch::nn::Cloneable<EncoderLayerImpl> {
+ public:
+  explicit EncoderLayerImpl(EncoderLayerOptions options);
+
+  EncoderLayerOutput forward(const torch::Tensor& x, const std::optional<torch::Tensor>& padding = {});
+  void reset() override;
+
+  PrimalAttention primal_attention{nullptr};  ///< one of the two is there, under the name "attention"
+  SoftmaxAttention softmax_attention{nullptr};
+  torch::nn::Linear linear1{nullptr}, linear2{nullptr};
+  torch::nn::LayerNorm norm1{nullptr}, norm2{nullptr};
+
+ private:
+  EncoderLayerOutput attend(const torch::Tensor& x, const std::optional<torch::Tensor>& padding);
+  torch::Tensor feed_forward(const torch::Tensor& x);
+  torch::Tensor drop(const torch::Tensor& x) const;
+
+  EncoderLayerOptions options_;
+};
+TORCH_MODULE(EncoderLayer);
+
+struct EncoderOutput {
+  torch::Tensor out;             ///< [B, N, D]
+  std::vector<KsvdTerms> terms;  ///< one per primal layer
+};
+
+/// The layers one after another, then a final norm.
+class EncoderImpl : public torch::nn::Cloneable<EncoderImpl> {
+ public:
+  explicit EncoderImpl(std::vector<EncoderLayerOptions> layers);
+
+  EncoderOutput forward(torch::Tensor x, const std::optional<torch::Tensor>& padding = {});
+  void reset() override;
+
+  torch::nn::ModuleList layers{nullptr};
+  torch::nn::LayerNorm norm{nullptr};
+
+ private:
+  std::vector<EncoderLayerOptions> options_;
+};
+TORCH_MODULE(Encoder);
+
+}  // namespace primal::nn

@@ -1,0 +1,59 @@
+#include "tasks/golden_file.h"
+
+#include <ATen/ATen.h>
+
+#include "primal/import_reference.h"
+
+namespace primal::tasks {
+
+void GoldenFile::fail(const std::string& message) const { throw Error(path.string() + ": " + message); }
+
+const std::string& GoldenFile::text(const std::string& metadata_key) const {
+  const auto found = content.metadata.find(metadata_key);
+  if (found == content.metadata.end()) fail("no \"" + metadata_key + "\" in the metadata");
+  return found->second;
+}
+
+const at::Tensor& GoldenFile::tensor(const std::string& name) const {
+  const auto found = content.tensors.find(name);
+  if (found == content.tensors.end()) fail("no tensor \"" + name + "\"");
+  return found->second;
+}
+
+Tensors GoldenFile::with_prefix(const std::string& prefix) const {
+  Tensors result;
+  for (const auto& [name, value] : content.tensors) {
+    if (name.starts_with(prefix)) result[name.substr(prefix.size())] = value;
+  }
+  return result;
+}
+
+Tensors GoldenFile::gradients(const std::string& kind) const {
+  Tensors published = with_prefix("grad.");
+  published.erase("x");
+  Tensors result = {{"grad.x", tensor("grad.x")}};
+  for (const auto& [name, value] : import_reference(published, kind)) result["grad." + name] = value;
+  return result;
+}
+
+void GoldenFile::load_parameters(torch::nn::Module& module, const std::string& prefix, const std::string& kind) const {
+  const torch::NoGradGuard no_grad;
+  const Tensors values = import_reference(with_prefix(prefix), kind);
+  for (auto& item : module.named_parameters()) {
+    const auto value = values.find(item.key());
+    if (value == values.end()) fail("no parameter " + item.key() + ", which the metadata asks for");
+    if (value->second.sizes() != item.value().sizes()) {
+      fail(c10::str("parameter ", item.key(), " has shape ", value->second.sizes(), ", the metadata asks for ",
+                    item.value().sizes()));
+    }
+    item.value().copy_(value->second);
+  }
+}
+
+Tensors gradients_of(const torch::nn::Module& module, const at::Tensor& x) {
+  Tensors result = {{"grad.x", x.grad()}};
+  for (const auto& item : module.named_parameters()) result["grad." + item.key()] = item.value().grad();
+  return result;
+}
+
+}  // namespace primal::tasks
