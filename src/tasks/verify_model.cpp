@@ -63,9 +63,10 @@ Tensors expected_model_results(const GoldenFile& file) {
 }
 
 Tensors computed_model_results(const GoldenFile& file, at::ScalarType dtype) {
+  const char* kind = kind_of(file);
   models::SequenceClassifier model(model_options(file));
   model->to(dtype);
-  file.load_parameters(*model, "state.", kind_of(file));
+  file.load_parameters(*model, "state.", kind);
   const at::Tensor x = file.tensor("x").to(dtype).clone().requires_grad_();
   auto [logits, terms] = model->forward(x, file.tensor("mask").eq(0));
   std::vector<at::Tensor> objectives;

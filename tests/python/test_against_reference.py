@@ -54,7 +54,7 @@ def cases(draw, modes=tuple(MODES), cross=False):
         tokens=draw(st.integers(0, 9)),
         key_tokens=draw(st.integers(0, 9)) if cross else None,
         heads=draw(st.integers(1, 3)),
-        head_dim=draw(st.integers(1, 6)),
+        head_dim=draw(st.integers(2, 6)),  # a unit vector of width 1 is +-1: gradients of q and k are rounding alone
         rank=draw(st.integers(1, 7)),
         rows=draw(st.integers(1, 12)),
         query_mask=draw(st.sampled_from(MASKS)),

@@ -13,7 +13,9 @@ from primal import reference
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "build" / "release" / "bin" / "primal"
-LAYER_FILES = sorted(p for p in (ROOT / "tests" / "golden").glob("*.safetensors") if "time_series" not in p.name)
+GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.safetensors"))
+MODEL_FILES = [p for p in GOLDEN if p.name.startswith("time_series")]
+LAYER_FILES = [p for p in GOLDEN if p not in MODEL_FILES]
 
 
 def run(*arguments, **environment):
@@ -56,12 +58,14 @@ def test_unknown_kernel_is_an_error_that_lists_the_known_ones():
     assert "SSE4" in result.stderr
 
 
-@pytest.mark.parametrize("path", LAYER_FILES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda p: p.stem)
 @pytest.mark.parametrize("cpu", ["", "SSE4"])
 def test_verify_accepts_golden_files(path, cpu):
     result = run("verify", path, **({"PRIMAL_CPU": cpu} if cpu else {}))
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "ok: 20 tensors, 0 above tolerance" in result.stdout
+    gradients = sum(name.startswith("grad.") for name in load(path)[0])
+    others = 8 if path in LAYER_FILES else 4
+    assert f"ok: {gradients + others} tensors, 0 above tolerance" in result.stdout
 
 
 @pytest.mark.parametrize("name", ["out", "e", "Tr", "grad.We", "grad.x", "loss"])
@@ -130,7 +134,12 @@ def broken_files():
     yield "width 16 is not divisible by 3 heads", tensors, metadata | {"H": "3"}
     yield "the metadata asks for", tensors, metadata | {"s": "4"}
     yield "tensor out has shape", tensors | {"out": tensors["out"][:1]}, metadata
-    yield "whole model", tensors, metadata | {"model": "time_series_classifier"}
+    yield 'no "layers" in the metadata', tensors, metadata | {"model": "time_series_classifier"}
+    yield 'unknown model "other"', tensors, metadata | {"model": "other", "layers": "primal"}
+    tensors, metadata = load(MODEL_FILES[0])
+    yield 'unknown attention "other"', tensors, metadata | {"layers": "other,primal"}
+    yield "head.weight has shape", tensors, metadata | {"classes": "5"}
+    yield "no parameter encoder.layers.2", tensors, metadata | {"layers": "softmax,primal,primal"}
 
 
 @pytest.mark.parametrize(
