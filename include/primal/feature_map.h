@@ -5,7 +5,7 @@
 //     torch::Tensor backward(const torch::Tensor& u, const torch::Tensor& grad) const override { ... }
 //   };
 //   primal::register_feature_map("signed", std::make_shared<Signed>());
-//   options.feature_map("signed");   // C++ and Python, also under torch.compile
+//   options.feature_map = "signed";  // C++ and Python, also under torch.compile
 #pragma once
 
 #include <ATen/core/Tensor.h>

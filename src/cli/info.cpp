@@ -1,7 +1,6 @@
 // primal info: versions, CPU features, and which kernels run here.
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
-#include <ATen/native/DispatchStub.h>
 #include <torch/version.h>
 
 #include <CLI/CLI.hpp>

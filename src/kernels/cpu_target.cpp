@@ -5,7 +5,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>
-#include <stdexcept>
+
+#include "primal/error.h"
 
 namespace primal::kernels {
 
@@ -62,7 +63,7 @@ void use_cpu_target(const std::string& name) {
     if (name == hwy::TargetName(target)) return enable(target);
     possible += (possible.empty() ? "" : ", ") + std::string(hwy::TargetName(target));
   }
-  throw std::invalid_argument("PRIMAL_CPU=" + name + ": this CPU has " + possible);
+  throw Error("PRIMAL_CPU=" + name + ": this CPU has " + possible);
 }
 
 void use_cpu_target_of_environment() {

@@ -18,7 +18,7 @@ struct CpuTarget {
 std::vector<CpuTarget> cpu_targets();
 
 /// Runs the kernels with the named target from now on; "" gives the choice back to the CPU.
-/// Throws std::invalid_argument that lists the possible names. Not for use while kernels run.
+/// Throws Error that lists the possible names. Not for use while kernels run.
 void use_cpu_target(const std::string& name);
 
 /// Reads PRIMAL_CPU, once per process.

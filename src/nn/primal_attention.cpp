@@ -24,7 +24,8 @@ PrimalAttentionOptions completed(PrimalAttentionOptions o) {
     fail("causal attention needs data-independent weights: data-dependent ones are made from the whole sequence");
   }
   if (*o.data_dependent && o.rows == 0) o.rows = kRowsPerRank * o.rank;
-  find_feature_map(o.feature_map);  // an unknown name is an error here, not at the first pass
+  // A map that is unknown or does not fit the head is an error here, not at the first pass.
+  find_feature_map(o.feature_map)->width(o.width / o.heads);
   return o;
 }
 
@@ -56,6 +57,7 @@ auto with_plain_errors(const Call& call) {
 
 ops::AttentionArguments arguments(const PrimalAttentionImpl& m, const torch::Tensor& query,
                                   const AttentionInputs& inputs) {
+  if (!query.defined()) throw Error("primal_attention: query is not a tensor");
   const PrimalAttentionOptions& o = m.options();
   return {query,
           inputs.key,

@@ -57,6 +57,9 @@ Registry& registry() {
   return instance;
 }
 
+// A bound on the table of monomials, which has degree entries per feature.
+constexpr int64_t kHighestDegree = 64;
+
 // "polynomial(3)" -> 3
 std::optional<int64_t> polynomial_degree(const std::string& name) {
   constexpr std::string_view prefix = "polynomial(";
@@ -64,7 +67,7 @@ std::optional<int64_t> polynomial_degree(const std::string& name) {
   int64_t degree = 0;
   const char* end = name.data() + name.size() - 1;
   const auto [stop, error] = std::from_chars(name.data() + prefix.size(), end, degree);
-  if (error != std::errc() || stop != end || degree < 1) return std::nullopt;
+  if (error != std::errc() || stop != end || degree < 1 || degree > kHighestDegree) return std::nullopt;
   return degree;
 }
 
@@ -89,11 +92,11 @@ std::shared_ptr<const FeatureMap> find_feature_map(const std::string& name) {
 }
 
 void register_feature_map(const std::string& name, std::shared_ptr<const FeatureMap> map) {
-  const bool taken = [&] {
-    const std::lock_guard lock(registry().mutex);
-    return !registry().maps.emplace(name, std::move(map)).second;
-  }();
-  if (taken || name.starts_with("polynomial(")) throw Error("feature map \"" + name + "\" is registered already");
+  if (map == nullptr) throw Error("feature map \"" + name + "\": no map given");
+  const std::lock_guard lock(registry().mutex);
+  if (name.starts_with("polynomial") || !registry().maps.emplace(name, std::move(map)).second) {
+    throw Error("feature map \"" + name + "\" is registered already");
+  }
 }
 
 std::vector<std::string> feature_map_names() {

@@ -1,6 +1,6 @@
 // The worked examples of the method: a layer of width 4, 2 heads and rank 2 on 4 tokens, with every number on a grid.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <vector>
 

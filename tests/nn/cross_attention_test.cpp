@@ -1,6 +1,6 @@
 // Queries of one sequence, keys and sampled rows of another.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "primal/attention.h"
 #include "support/attention.h"

@@ -1,7 +1,7 @@
 #include "primal/ksvd.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 // Input that does not fit: one line of primal::Error with both values, and nothing of the C++ stack.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <functional>
 #include <string>
@@ -38,7 +38,7 @@ std::vector<Wrong> wrong_inputs() {
   return {
       {torch::randn({3, 4}), {}, {"query must be [B, N, D]", "[3, 4]"}},
       {torch::randn({2, 3, 4, 1}), {}, {"query must be [B, N, D]", "[2, 3, 4, 1]"}},
-      {torch::randn({2, 3, 5}), {}, {"5", "2 heads"}},
+      {torch::randn({2, 3, 5}), {}, {"query must be [B, N, D] = [2, 3, 4]", "[2, 3, 5]"}},
       {torch::randn({2, 3, 6}), {}, {"6", "4"}},
       {torch::randn({2, 3, 0}), {}, {"0"}},
       {x.to(torch::kLong), {}, {"query must be float32, float64 or bfloat16, got Long"}},

@@ -1,6 +1,6 @@
 // How a layer is made: options, parameters, their beginning, copies and its printed form.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <map>
 #include <sstream>

@@ -1,6 +1,6 @@
 // Token-by-token decoding of a causal layer.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <vector>
 

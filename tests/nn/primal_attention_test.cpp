@@ -1,7 +1,7 @@
 // What the layer computes: its formulas, and what its output may depend on.
 #include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/autograd.h>
 
 #include <limits>
 #include <optional>

@@ -1,6 +1,6 @@
 // A layer learns: an optimizer on task loss + KSVD makes both smaller.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/optim/adam.h>
 
 #include <utility>
 

@@ -1,7 +1,7 @@
 #include "support/attention.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/autograd.h>
 
 #include <optional>
 #include <string>
