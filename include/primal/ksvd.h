@@ -4,6 +4,7 @@
 //   auto loss = task_loss + primal::ksvd_loss({terms}, /*eta=*/0.1);
 #pragma once
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 
 #include <vector>

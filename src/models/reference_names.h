@@ -26,7 +26,7 @@ struct Rule {
   Axes axes = {};                 // none: any shape
   Transform transform = Transform::kKeep;
   bool required = true;
-  std::string tied_to = "";  // published name of the tensor that this one must equal
+  std::string tied_to{};  // published name of the tensor that this one must equal
 };
 
 using Rules = std::vector<Rule>;

@@ -12,6 +12,8 @@ namespace {
 
 constexpr int64_t kRowsPerRank = 10;  // the published default of rank_multi
 
+bool has_data_dependent_weights(const PrimalAttentionOptions& o) { return o.data_dependent.value_or(!o.causal); }
+
 PrimalAttentionOptions completed(PrimalAttentionOptions o) {
   const auto fail = [](const auto&... parts) { throw Error(c10::str("primal_attention: ", parts...)); };
   if (o.width < 1) fail("width must be at least 1, got ", o.width);
@@ -19,11 +21,11 @@ PrimalAttentionOptions completed(PrimalAttentionOptions o) {
   if (o.width % o.heads != 0) fail("width ", o.width, " is not divisible by ", o.heads, " heads");
   if (o.rank < 1) fail("rank must be at least 1, got ", o.rank);
   if (o.rows < 0) fail("rows must be at least 1, got ", o.rows);
-  o.data_dependent = o.data_dependent.value_or(!o.causal);
-  if (o.causal && *o.data_dependent) {
+  o.data_dependent = has_data_dependent_weights(o);
+  if (o.causal && has_data_dependent_weights(o)) {
     fail("causal attention needs data-independent weights: data-dependent ones are made from the whole sequence");
   }
-  if (*o.data_dependent && o.rows == 0) o.rows = kRowsPerRank * o.rank;
+  if (has_data_dependent_weights(o) && o.rows == 0) o.rows = kRowsPerRank * o.rank;
   // A map that is unknown or does not fit the head is an error here, not at the first pass.
   find_feature_map(o.feature_map)->width(o.width / o.heads);
   return o;
@@ -74,8 +76,8 @@ ops::AttentionArguments arguments(const PrimalAttentionImpl& m, const torch::Ten
           bias_of(m.out_proj),
           inputs.query_padding,
           inputs.key_padding,
-          {o.feature_map, o.causal, *o.data_dependent, o.padding == Padding::respect, o.trace == Trace::data_dependent,
-           sampling_name(o.sampling)}};
+          {o.feature_map, o.causal, has_data_dependent_weights(o), o.padding == Padding::respect,
+           o.trace == Trace::data_dependent, sampling_name(o.sampling)}};
 }
 
 }  // namespace
@@ -94,7 +96,7 @@ void PrimalAttentionImpl::reset() {
   k_proj = linear("k_proj", o.width, o.width);
   score_proj = linear("score_proj", 2 * o.rank, head_width);
   out_proj = linear("out_proj", o.width, o.width);
-  const int64_t rows = *o.data_dependent ? o.rows : find_feature_map(o.feature_map)->width(head_width);
+  const int64_t rows = has_data_dependent_weights(o) ? o.rows : find_feature_map(o.feature_map)->width(head_width);
   we = register_parameter("we", torch::empty({o.heads, rows, o.rank}));
   wr = register_parameter("wr", torch::empty({o.heads, rows, o.rank}));
   lam = register_parameter("lam", torch::empty({o.heads, o.rank}));
@@ -147,7 +149,7 @@ torch::Tensor PrimalAttentionImpl::step(const torch::Tensor& tokens, State& stat
 void PrimalAttentionImpl::pretty_print(std::ostream& stream) const {
   const PrimalAttentionOptions& o = options_;
   stream << "primal::PrimalAttention(width=" << o.width << ", heads=" << o.heads << ", rank=" << o.rank;
-  if (*o.data_dependent) stream << ", rows=" << o.rows;
+  if (has_data_dependent_weights(o)) stream << ", rows=" << o.rows;
   stream << ", feature_map=" << o.feature_map << (o.causal ? ", causal" : "") << ")";
 }
 
