@@ -27,7 +27,6 @@ def sources(wanted: list[str]) -> list[str]:
 
 
 def check(file: str) -> tuple[str, int, str]:
-    # `hn::` types depend on the target that Highway is compiling for; its per-target re-inclusion is no mistake of ours.
     result = subprocess.run(
         ["clang-tidy-16", "--quiet", "-p", str(BUILD), file], capture_output=True, text=True, check=False
     )
