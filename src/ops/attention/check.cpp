@@ -96,18 +96,23 @@ c10::SymInt feature_width(const AttentionArguments& a, const c10::SymInt& head_w
   }
 }
 
+// D. The weights know it: a query of another width is the query's mistake, unless q_weight is not square itself.
+c10::SymInt width_of(const AttentionArguments& a) {
+  const bool square = a.q_weight.dim() == 2 && a.q_weight.sym_size(0) == a.q_weight.sym_size(1);
+  return square ? a.q_weight.sym_size(0) : a.query.sym_size(2);
+}
+
 }  // namespace
 
 void check_attention(const AttentionArguments& a) {
   check_mode(a);
   check_devices(a);
   check_dtypes(a);
-  TORCH_CHECK_VALUE(a.q_weight.dim() > 0, "primal_attention: q_weight must be [D, D], got a scalar");
   TORCH_CHECK_VALUE(a.query.dim() == 3, "primal_attention: query must be [B, N, D], got ", a.query.sym_sizes());
   TORCH_CHECK_VALUE(a.keys().dim() == 3, "primal_attention: key must be [B, N, D], got ", a.keys().sym_sizes());
   TORCH_CHECK_VALUE(a.we.dim() == 3, "primal_attention: we must be [H, rows, s], got ", a.we.sym_sizes());
 
-  const c10::SymInt batch = a.query.sym_size(0), width = a.q_weight.sym_size(-1);
+  const c10::SymInt batch = a.query.sym_size(0), width = width_of(a);
   const c10::SymInt heads = a.we.sym_size(0), rank = a.we.sym_size(2);
   TORCH_CHECK_VALUE(heads > 0 && width % heads == 0, "primal_attention: width ", width, " is not divisible by ", heads,
                     " heads");
