@@ -37,7 +37,7 @@ set(PRIMAL_HEADERS_tensors <ATen/ATen.h> <torch/library.h>)
 set(PRIMAL_HEADERS_modules ${PRIMAL_HEADERS_tensors} <torch/nn/cloneable.h> <torch/nn/modules/linear.h> <torch/nn/pimpl.h>)
 
 function(primal_use_torch target headers)
-  target_link_libraries(${target} PUBLIC torch)
+  target_link_libraries(${target} PUBLIC torch ${PRIMAL_OPENMP_LIBRARY})
   set(pch primal_pch_${headers})
   if(NOT TARGET ${pch})
     file(WRITE ${PROJECT_BINARY_DIR}/${pch}.cpp "")
@@ -56,4 +56,10 @@ function(primal_add_executable target)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF BUILD_RPATH "${PRIMAL_TORCH_LIBRARY_DIR}")
   target_compile_options(${target} PRIVATE -fPIC)
   primal_use_torch(${target} modules)
+endfunction()
+
+# Files that call at::parallel_for: without -fopenmp LibTorch's header makes it a serial loop. The precompiled headers are
+# made without it.
+function(primal_parallel_sources)
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -fopenmp SKIP_PRECOMPILE_HEADERS ON)
 endfunction()

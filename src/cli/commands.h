@@ -14,6 +14,7 @@ namespace primal::cli {
 using Command = std::function<int()>;
 
 void add_info(CLI::App& app, Command& chosen);
+void add_train(CLI::App& app, Command& chosen);
 void add_verify(CLI::App& app, Command& chosen);
 
 }  // namespace primal::cli

@@ -5,9 +5,11 @@
 
 #include "cli/commands.h"
 #include "kernels/cpu_target.h"
+#include "train/failure.h"
 
 namespace {
 
+constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
 
 // One line that begins with the command it belongs to.
@@ -25,6 +27,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "primal " PRIMAL_VERSION);
   primal::cli::Command chosen;
+  primal::cli::add_train(app, chosen);
   primal::cli::add_info(app, chosen);
   primal::cli::add_verify(app, chosen);
   try {
@@ -34,6 +37,9 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     return complain(app, std::string(error.what()) + "; try --help");
+  } catch (const primal::train::Failure& failure) {
+    complain(app, failure.what());
+    return kFailed;
   } catch (const std::exception& error) {
     return complain(app, error.what());
   }

@@ -1,27 +1,25 @@
-#include <fcntl.h>
 #include <primal/error.h>
 #include <primal/safetensors.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <span>
-#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "data/atomic_file.h"
+#include "data/mapped_file.h"
 #include "data/safetensors_header.h"
 
 namespace primal {
 namespace {
 
 namespace fs = std::filesystem;
+using data::AtomicFile;
 using data::in_quotes;
+using data::MappedFile;
 using data::SafetensorsDtype;
 using data::SafetensorsEntry;
 
@@ -34,112 +32,6 @@ template <typename... Parts>
 [[noreturn]] void fail(const fs::path& path, const Parts&... parts) {
   data::fail(path.string(), parts...);
 }
-
-/// For a system call that has just failed.
-[[noreturn]] void fail_errno(const fs::path& path, std::string_view action) {
-  fail(path, "cannot ", action, ": ", std::generic_category().message(errno));
-}
-
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int number = -1) : number_(number) {}
-  ~FileDescriptor() { close(); }
-  FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-
-  int get() const { return number_; }
-  bool is_open() const { return number_ >= 0; }
-  bool close() { return !is_open() || ::close(std::exchange(number_, -1)) == 0; }
-
- private:
-  int number_;
-};
-
-/// A whole file in memory. Private and writable: a write to it stays in this process instead of ending it.
-class MappedFile {
- public:
-  explicit MappedFile(const fs::path& path) {
-    // A pipe must not block here; for regular files O_NONBLOCK means nothing.
-    const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    struct stat status {};
-    if (!file.is_open() || ::fstat(file.get(), &status) != 0) fail_errno(path, "open");
-    if (S_ISDIR(status.st_mode)) fail(path, "is a directory, expected a safetensors file");
-    if (!S_ISREG(status.st_mode)) fail(path, "is not a regular file");
-    size_ = static_cast<std::size_t>(status.st_size);
-    if (size_ == 0) return;  // which cannot be mapped
-    // Without MAP_NORESERVE a file larger than the free memory could not be mapped, though few pages may ever change.
-    void* start = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.get(), 0);
-    if (start == MAP_FAILED) fail_errno(path, "map");
-    start_ = static_cast<std::byte*>(start);
-  }
-  ~MappedFile() {
-    if (start_ != nullptr) ::munmap(start_, size_);
-  }
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
-
-  std::span<std::byte> bytes() const { return {start_, size_}; }
-
- private:
-  std::byte* start_ = nullptr;
-  std::size_t size_ = 0;
-};
-
-/// A file that appears under its name complete or not at all: it is written beside the target and then renamed.
-class AtomicFile {
- public:
-  explicit AtomicFile(const fs::path& path) : path_(path) {
-    std::error_code ignored;  // what cannot be looked at cannot be written either, and says so below
-    const fs::file_status status = fs::status(path, ignored);
-    if (fs::is_directory(status)) fail(path, "is a directory, expected a file to write");
-    if (fs::is_other(status)) fail(path, "is not a regular file");  // the rename would replace a device or a pipe
-    const fs::path parent = path.has_parent_path() ? path.parent_path() : ".";
-    directory_ = FileDescriptor(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!directory_.is_open()) fail_errno(path, "open its directory");
-    for (int attempt = 0; !file_.is_open(); ++attempt) {
-      // Short, so that it fits wherever the target's name does. Another thread or a dead process may hold the name.
-      temporary_ = std::string(".primal-") + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".tmp";
-      constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
-      file_ = FileDescriptor(::openat(directory_.get(), temporary_.c_str(), kFlags, 0666));
-      if (!file_.is_open() && errno != EEXIST) fail_errno(path, "create a temporary file beside it");
-    }
-  }
-  ~AtomicFile() {
-    if (!committed_) ::unlinkat(directory_.get(), temporary_.c_str(), 0);
-  }
-  AtomicFile(const AtomicFile&) = delete;
-  AtomicFile& operator=(const AtomicFile&) = delete;
-
-  void write(const void* bytes, std::size_t size) {
-    const char* next = static_cast<const char*>(bytes);
-    while (size > 0) {
-      const ssize_t written = ::write(file_.get(), next, size);
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) fail_errno(path_, "write");
-      next += written;
-      size -= static_cast<std::size_t>(written);
-    }
-  }
-
-  void commit() {
-    if (::fsync(file_.get()) != 0 || !file_.close()) fail_errno(path_, "write");
-    if (::renameat(directory_.get(), temporary_.c_str(), directory_.get(), path_.filename().c_str()) != 0) {
-      fail_errno(path_, "rename the temporary file");
-    }
-    committed_ = true;
-    // EINVAL: a file system whose directories need no sync.
-    if (::fsync(directory_.get()) != 0 && errno != EINVAL) fail_errno(path_, "sync its directory");
-  }
-
- private:
-  fs::path path_;
-  std::string temporary_;
-  FileDescriptor directory_, file_;
-  bool committed_ = false;
-};
 
 torch::Tensor view_of(const SafetensorsEntry& entry, std::span<std::byte> bytes, std::shared_ptr<MappedFile> file) {
   const auto options = at::TensorOptions(kScalarTypes[static_cast<std::size_t>(entry.dtype)]);
@@ -195,7 +87,7 @@ data::SafetensorsHeader arrange(const fs::path& path, const std::map<std::string
 }  // namespace
 
 SafetensorsFile load_safetensors(const std::filesystem::path& path) {
-  const auto file = std::make_shared<MappedFile>(path);
+  const auto file = std::make_shared<MappedFile>(path, "a safetensors file");
   data::SafetensorsHeader header = data::parse_safetensors_header(file->bytes(), path.string());
   SafetensorsFile result;
   result.metadata = std::move(header.metadata);

@@ -30,6 +30,9 @@ void SequenceClassifierImpl::reset() {
   embedding = register_module("embedding", torch::nn::Linear(options_.channels, width));
   // The published range of the learnable positions.
   positions = register_parameter("positions", torch::empty({options_.tokens, width}).uniform_(-0.02, 0.02));
+  if (options_.time == TimeInput::bochner) {
+    time = register_module("time", nn::TimeEncoding(nn::TimeEncodingOptions{.width = width}));
+  }
   encoder = register_module("encoder", nn::Encoder(options_.layers));
   const int64_t features = options_.pooling == Pooling::flatten ? options_.tokens * width : width;
   head = register_module("head", torch::nn::Linear(features, options_.classes));
@@ -41,19 +44,33 @@ torch::Tensor SequenceClassifierImpl::pooled(const torch::Tensor& features, cons
   return real.sum(1) / padding.logical_not().sum(1, /*keepdim=*/true).clamp_min(1);
 }
 
-Classification SequenceClassifierImpl::forward(const torch::Tensor& x, const torch::Tensor& padding) {
-  const int64_t tokens = x.size(1);
+torch::Tensor SequenceClassifierImpl::embedded(const SeriesBatch& batch) {
+  const int64_t tokens = batch.x.size(1);
   const bool fits = options_.pooling == Pooling::flatten ? tokens == options_.tokens : tokens <= options_.tokens;
   if (!fits) {
     throw Error(c10::str("sequence_classifier: the sequences have ", tokens, " tokens, the model ", options_.tokens));
   }
   const double scale = std::sqrt(static_cast<double>(positions.size(1)));
-  torch::Tensor h = embedding(x) * scale + positions.narrow(0, 0, tokens);
-  h = at::dropout(h, options_.dropout, is_training());
-  auto [features, terms] =
-      encoder(h, options_.padding == Padding::respect ? std::optional(padding) : std::optional<torch::Tensor>());
+  torch::Tensor h = embedding(batch.x) * scale + positions.narrow(0, 0, tokens);
+  if (!time.is_empty()) {
+    const auto order = [&] { return torch::arange(tokens, positions.options()).expand({batch.x.size(0), tokens}); };
+    h = h + time(batch.times ? *batch.times : order());
+  }
+  return at::dropout(h, options_.dropout, is_training());
+}
+
+std::optional<torch::Tensor> SequenceClassifierImpl::attention_padding(const SeriesBatch& batch) const {
+  return options_.padding == Padding::respect ? std::optional(batch.padding) : std::nullopt;
+}
+
+Classification SequenceClassifierImpl::forward(const SeriesBatch& batch) {
+  auto [features, terms] = encoder(embedded(batch), attention_padding(batch));
   features = at::dropout(at::gelu(features), options_.dropout, is_training());
-  return {head(pooled(features, padding)), terms};
+  return {head(pooled(features, batch.padding)), terms};
+}
+
+std::vector<torch::Tensor> SequenceClassifierImpl::attention_inputs(const SeriesBatch& batch) {
+  return encoder->attention_inputs(embedded(batch), attention_padding(batch));
 }
 
 }  // namespace primal::models

@@ -5,15 +5,22 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/pimpl.h>
 
+#include <optional>
 #include <vector>
 
 #include "nn/encoder.h"
+#include "nn/time_encoding.h"
 
 namespace primal::models {
 
 enum class Pooling {
   flatten,  ///< published: Linear(tokens D -> classes) over all positions; padded ones are zeroed
   mean,     ///< Linear(D -> classes) over the mean of the real tokens
+};
+
+enum class TimeInput {
+  order,    ///< published: a learnt vector per position
+  bochner,  ///< besides, the functional encoding of the time at which each step was taken
 };
 
 struct SequenceClassifierOptions {
@@ -23,7 +30,8 @@ struct SequenceClassifierOptions {
   double dropout = 0;  ///< after the embedding and before the head
   Pooling pooling = Pooling::flatten;
   Padding padding = Padding::respect;  ///< ignore: the attention does not get the mask (published)
-  std::vector<nn::EncoderLayerOptions> layers;
+  TimeInput time = TimeInput::order;
+  std::vector<nn::EncoderLayerOptions> layers{};
 };
 
 struct Classification {
@@ -31,21 +39,32 @@ struct Classification {
   std::vector<KsvdTerms> terms;  ///< one per primal layer
 };
 
-/// x sqrt(D) + positions -> encoder -> GELU -> pooling -> Linear.
+/// What the encoder sees of a batch of series.
+struct SeriesBatch {
+  torch::Tensor x;                       ///< [B, N, channels]; N = tokens for flatten, at most tokens for mean
+  torch::Tensor padding;                 ///< [B, N] bool, true = padded
+  std::optional<torch::Tensor> times{};  ///< [B, N], in median steps since the start; absent = 0, 1, 2, ...
+};
+
+/// x sqrt(D) + positions (+ time encoding) -> encoder -> GELU -> pooling -> Linear.
 class SequenceClassifierImpl : public torch::nn::Cloneable<SequenceClassifierImpl> {
  public:
   explicit SequenceClassifierImpl(SequenceClassifierOptions options);
 
-  /// x: [B, N, channels], padding: [B, N] bool, true = padded. N = tokens for flatten, at most tokens for mean.
-  Classification forward(const torch::Tensor& x, const torch::Tensor& padding);
+  Classification forward(const SeriesBatch& batch);
+  /// What the attention of each layer sees: one [B, N, D] per layer. For analysis.
+  std::vector<torch::Tensor> attention_inputs(const SeriesBatch& batch);
   void reset() override;
   const SequenceClassifierOptions& options() const { return options_; }
 
   torch::nn::Linear embedding{nullptr}, head{nullptr};
   torch::Tensor positions;  ///< [tokens, D]
+  nn::TimeEncoding time{nullptr};  ///< with TimeInput::bochner
   nn::Encoder encoder{nullptr};
 
  private:
+  torch::Tensor embedded(const SeriesBatch& batch);
+  std::optional<torch::Tensor> attention_padding(const SeriesBatch& batch) const;
   torch::Tensor pooled(const torch::Tensor& features, const torch::Tensor& padding) const;
 
   SequenceClassifierOptions options_;

@@ -53,12 +53,11 @@ torch::Tensor EncoderLayerImpl::feed_forward(const torch::Tensor& x) {
 }
 
 EncoderLayerOutput EncoderLayerImpl::forward(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) {
+  auto [attended, terms] = attend(attention_input(x), padding);
   if (options_.norm_first) {
-    auto [attended, terms] = attend(norm1(x), padding);
     const torch::Tensor middle = x + attended;
     return {middle + feed_forward(norm2(middle)), terms};
   }
-  auto [attended, terms] = attend(x, padding);
   const torch::Tensor middle = norm1(x + attended);
   return {norm2(middle + feed_forward(middle)), terms};
 }
@@ -82,6 +81,16 @@ EncoderOutput EncoderImpl::forward(torch::Tensor x, const std::optional<torch::T
     if (result.terms) terms.push_back(*result.terms);
   }
   return {norm(x), terms};
+}
+
+std::vector<torch::Tensor> EncoderImpl::attention_inputs(torch::Tensor x, const std::optional<torch::Tensor>& padding) {
+  std::vector<torch::Tensor> inputs;
+  for (const auto& layer : *layers) {
+    auto* encoder_layer = layer->as<EncoderLayerImpl>();
+    inputs.push_back(encoder_layer->attention_input(x));
+    x = encoder_layer->forward(x, padding).out;
+  }
+  return inputs;
 }
 
 }  // namespace primal::nn

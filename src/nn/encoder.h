@@ -20,7 +20,7 @@ namespace primal::nn {
 enum class Activation { gelu, relu };
 
 struct EncoderLayerOptions {
-  std::variant<PrimalAttentionOptions, SoftmaxAttentionOptions> attention;
+  std::variant<PrimalAttentionOptions, SoftmaxAttentionOptions> attention{};
   int64_t feed_forward = 0;  ///< inner width of the feed-forward part
   double dropout = 0;        ///< after the attention, inside and after the feed-forward part
   bool norm_first = false;   ///< pre-norm; else post-norm
@@ -38,6 +38,7 @@ class EncoderLayerImpl : public torch::nn::Cloneable<EncoderLayerImpl> {
   explicit EncoderLayerImpl(EncoderLayerOptions options);
 
   EncoderLayerOutput forward(const torch::Tensor& x, const std::optional<torch::Tensor>& padding = {});
+  torch::Tensor attention_input(const torch::Tensor& x) { return options_.norm_first ? norm1(x) : x; }
   void reset() override;
 
   PrimalAttention primal_attention{nullptr};  ///< one of the two is there, under the name "attention"
@@ -65,6 +66,8 @@ class EncoderImpl : public torch::nn::Cloneable<EncoderImpl> {
   explicit EncoderImpl(std::vector<EncoderLayerOptions> layers);
 
   EncoderOutput forward(torch::Tensor x, const std::optional<torch::Tensor>& padding = {});
+  /// What the attention of each layer sees, after the norm if that comes first. For analysis.
+  std::vector<torch::Tensor> attention_inputs(torch::Tensor x, const std::optional<torch::Tensor>& padding = {});
   void reset() override;
 
   torch::nn::ModuleList layers{nullptr};

@@ -68,7 +68,7 @@ Tensors computed_model_results(const GoldenFile& file, at::ScalarType dtype) {
   model->to(dtype);
   file.load_parameters(*model, "state.", kind);
   const at::Tensor x = file.tensor("x").to(dtype).clone().requires_grad_();
-  auto [logits, terms] = model->forward(x, file.tensor("mask").eq(0));
+  auto [logits, terms] = model->forward({.x = x, .padding = file.tensor("mask").eq(0)});
   std::vector<at::Tensor> objectives;
   for (const KsvdTerms& layer : terms) objectives.push_back(layer.objective());
   const at::Tensor ksvd = ksvd_loss(terms, /*eta=*/1, KsvdReduction::none);

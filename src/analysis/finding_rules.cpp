@@ -1,0 +1,163 @@
+#include "analysis/finding_rules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+
+namespace primal::analysis {
+namespace {
+
+/// printf into a string; every text here is far shorter than the buffer.
+template <typename... Values>
+std::string format(const char* pattern, Values... values) {
+  char buffer[512];
+  std::snprintf(buffer, sizeof(buffer), pattern, values...);
+  return buffer;
+}
+
+std::string percent(double share) { return format("%.1f %%", 100 * share); }
+
+double effective_rank_of(const LayerFacts& layer) { return std::max(layer.effective_rank_e, layer.effective_rank_r); }
+
+std::string ranks(const LayerFacts& layer) {
+  return format("The scores e and r use %.1f and %.1f of the s = %lld directions (effective rank).",
+                layer.effective_rank_e, layer.effective_rank_r, static_cast<long long>(layer.rank));
+}
+
+/// Means nothing if there is no value, or only NaN.
+double largest(const std::vector<double>& values) {
+  double result = std::nan("");
+  for (double value : values) result = std::fmax(result, value);
+  return result;
+}
+
+}  // namespace
+
+std::optional<Finding> loss_not_finite(const RunFacts& facts) {
+  const auto bad = std::ranges::find_if(facts.task_loss, [](double loss) { return !std::isfinite(loss); });
+  if (bad == facts.task_loss.end()) return std::nullopt;
+  return Finding{Severity::warning, "The loss is not a finite number",
+                 format("The training loss of epoch %td is NaN or infinite. Nothing after it can be trusted.",
+                        bad - facts.task_loss.begin() + 1),
+                 "Lower the learning rate or clip the gradient, and look for NaN or huge values in the data."};
+}
+
+std::optional<Finding> accuracy_at_chance(const RunFacts& facts) {
+  if (!facts.test_accuracy || facts.test_cases.size() < 2) return std::nullopt;
+  const auto cases = static_cast<double>(std::reduce(facts.test_cases.begin(), facts.test_cases.end()));
+  if (cases == 0) return std::nullopt;
+  const double chance = static_cast<double>(*std::ranges::max_element(facts.test_cases)) / cases;
+  const double limit = chance + kChanceErrors * std::sqrt(chance * (1 - chance) / cases);
+  if (!(*facts.test_accuracy <= limit)) return std::nullopt;
+
+  const double training = largest(facts.accuracy);
+  const bool learns = training > limit;
+  std::string text = "Test accuracy " + percent(*facts.test_accuracy) +
+                     "; always answering the most frequent class gives " + percent(chance) + ", and up to " +
+                     percent(limit) + " is within its noise. ";
+  if (std::isfinite(training)) text += "The best training accuracy is " + percent(training) + ".";
+  return Finding{Severity::warning, "The accuracy is at chance", text,
+                 learns ? "The model learns its training data but nothing that carries over: check that TRAIN and TEST "
+                          "belong together, then try a smaller model, dropout or more data."
+                        : "The model does not learn: try another learning rate, eta = 0, and a look at the data "
+                          "(scaling, labels, missing values)."};
+}
+
+std::optional<Finding> eta_too_large(const RunFacts& facts) {
+  const std::size_t epochs = std::min(facts.task_loss.size(), facts.ksvd.size());
+  if (!(facts.eta > 0) || epochs < kEtaWindow) return std::nullopt;
+  if (!facts.accuracy.empty() && facts.accuracy.back() > kSolvedAccuracy) return std::nullopt;
+  for (std::size_t first = 0; first + kEtaWindow <= epochs; ++first) {
+    const std::size_t last = first + kEtaWindow - 1;
+    const double task = facts.task_loss[first], ksvd = facts.ksvd[first];
+    const bool matters = facts.eta * ksvd >= kEtaShare * task;
+    const bool ksvd_falls = facts.ksvd[last] <= kEtaKsvdFall * ksvd;
+    const bool task_stays =
+        facts.task_loss[last] >= kEtaTaskFall * task && facts.task_loss[epochs - 1] >= kEtaTaskLater * task;
+    if (!matters || !ksvd_falls || !task_stays) continue;
+    return Finding{
+        Severity::warning, "eta is too large",
+        format("From epoch %zu to %zu the KSVD term J^2 fell from %.3g to %.3g, while the task loss went from "
+               "%.4g to %.4g. With eta = %g the KSVD term was %.0f %% of the task loss.",
+               first + 1, last + 1, ksvd, facts.ksvd[last], task, facts.task_loss[last], facts.eta,
+               100 * facts.eta * ksvd / task),
+        format("The optimizer serves J and not the task: try eta = %.2g or 0.", facts.eta / 10)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Finding> overfitting(const RunFacts& facts) {
+  const std::vector<double>& loss = facts.evaluation_loss;
+  if (loss.size() < kOverfitEvaluations || facts.evaluation_epoch.size() != loss.size()) return std::nullopt;
+  const auto lowest = static_cast<std::size_t>(std::ranges::min_element(loss) - loss.begin());
+  const auto best = facts.evaluation_epoch[lowest], last = facts.evaluation_epoch.back();
+  const auto epochs = static_cast<std::int64_t>(facts.task_loss.size());
+  if (best < 1 || best > epochs || last > epochs || last <= best) return std::nullopt;
+  const double training_then = facts.task_loss[best - 1], training_now = facts.task_loss[last - 1];
+  const bool rises = loss.back() >= kOverfitRise * loss[lowest];
+  const bool learns_on = training_now <= kOverfitTrainFall * training_then;
+  const bool early = static_cast<double>(best) <= kOverfitEarly * static_cast<double>(last);
+  if (!rises || !learns_on || !early) return std::nullopt;
+
+  std::string text =
+      "The " + facts.evaluation_split +
+      format(
+          " loss was lowest at epoch %lld (%.4g) and rose to %.4g by epoch %lld, while the training loss "
+          "fell from %.4g to %.4g.",
+          static_cast<long long>(best), loss[lowest], loss.back(), static_cast<long long>(last), training_then,
+          training_now);
+  if (facts.evaluation_accuracy.size() == loss.size() && std::isfinite(facts.evaluation_accuracy.back())) {
+    text += " The accuracy went from " + percent(facts.evaluation_accuracy[lowest]) + " to " +
+            percent(facts.evaluation_accuracy.back()) + ".";
+  }
+  return Finding{Severity::warning, "The model overfits", text,
+                 "Train fewer epochs, or use more dropout, more weight decay, a smaller rank or fewer layers."};
+}
+
+std::optional<Finding> lambda_collapsed(const RunFacts& facts, std::size_t index) {
+  const LayerFacts& layer = facts.layers[index];
+  if (!(facts.eta > 0) || layer.lambda.empty() || facts.objective.empty()) return std::nullopt;
+  if (index >= facts.objective.back().size()) return std::nullopt;
+  double lambda = 0;
+  for (const auto& head : layer.lambda) lambda = std::fmax(lambda, largest(head));
+  const double objective = facts.objective.back()[index];
+  if (!(lambda < kTinyLambda) || !(std::abs(objective) < kZeroObjective)) return std::nullopt;
+  return Finding{
+      Severity::warning, "Lambda has collapsed",
+      format("The largest Lambda is %.2g and J is %.2g: J is zero the trivial way, with Lambda = 0 and no "
+             "singular value found.",
+             lambda, objective),
+      "Try a smaller eta, no weight decay on Lambda, or the softplus or exp form of Lambda, which have no zero "
+      "to fall into."};
+}
+
+std::optional<Finding> rows_below_rank(const LayerFacts& layer) {
+  if (layer.rows <= 0 || layer.rows >= layer.rank) return std::nullopt;
+  return Finding{
+      Severity::warning, "fewer sampled rows than the rank",
+      format("The weights are made of n = %lld rows of the input (N = %lld tokens), so at most %lld of the s = "
+             "%lld directions can differ.",
+             static_cast<long long>(layer.rows), static_cast<long long>(layer.tokens),
+             static_cast<long long>(layer.rows), static_cast<long long>(layer.rank)),
+      format(layer.tokens > layer.rows ? "Sample more rows, or set the rank to %lld or less."
+                                       : "The sequences have no more rows: set the rank to %lld or less.",
+             static_cast<long long>(layer.rows))};
+}
+
+std::optional<Finding> rank_too_small(const LayerFacts& layer) {
+  if (!(effective_rank_of(layer) > kFullRankShare * static_cast<double>(layer.rank))) return std::nullopt;
+  return Finding{
+      Severity::note, "the rank may be too small",
+      ranks(layer) + " The spectrum is nearly flat; nothing says that the kernel ends there.",
+      format("Try a rank of %lld and see whether the accuracy gains.", static_cast<long long>(2 * layer.rank))};
+}
+
+std::optional<Finding> rank_wasted(const LayerFacts& layer) {
+  const double used = effective_rank_of(layer);
+  if (!(used > 0) || !(used < kWastedRankShare * static_cast<double>(layer.rank))) return std::nullopt;
+  return Finding{Severity::note, "most of the rank is unused", ranks(layer),
+                 format("A rank of %.0f should do as well, and costs less time and memory.", std::ceil(2 * used))};
+}
+
+}  // namespace primal::analysis

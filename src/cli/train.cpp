@@ -1,0 +1,91 @@
+// primal train: a model from a preset.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "tasks/locations.h"
+#include "tasks/training.h"
+
+namespace primal::cli {
+
+namespace {
+
+constexpr int kInterrupted = 130;
+
+struct Options {
+  tasks::TrainRequest request;
+  std::string protocol, run, resume, train_file, test_file;
+  int64_t seed = -1, threads = -1;
+  bool list_keys = false, list_presets = false;
+};
+
+// A flag is a short name of a key; given last, it wins.
+void apply_flags(Options& options) {
+  const auto set = [&](const char* key, const std::string& value) {
+    if (!value.empty()) options.request.set.push_back(std::string(key) + "=" + value);
+  };
+  set("run.protocol", options.protocol);
+  set("data.train", options.train_file);
+  set("data.test", options.test_file);
+  if (options.seed >= 0) set("train.seed", std::to_string(options.seed));
+  if (options.threads >= 0) set("run.threads", std::to_string(options.threads));
+  if (!options.run.empty()) options.request.run = options.run;
+}
+
+void print_presets() {
+  for (const std::string& name : tasks::preset_names()) std::printf("%s\n", name.c_str());
+}
+
+int report(const tasks::TrainSummary& summary) {
+  std::fputs(tasks::describe(summary).c_str(), stdout);
+  const std::string folder = summary.folder.string();
+  if (summary.interrupted) {
+    std::fprintf(stderr, "interrupted; go on with: primal train --resume %s\n", folder.c_str());
+    return kInterrupted;
+  }
+  std::printf("run directory %s\n", folder.c_str());
+  return 0;
+}
+
+int run(Options& options) {
+  apply_flags(options);
+  if (options.list_presets) return print_presets(), 0;
+  if (options.list_keys) return std::fputs(tasks::list_keys(options.request).c_str(), stdout), 0;
+  train::Progress progress(train::progress_options());
+  return report(options.resume.empty() ? tasks::train_new(options.request, progress)
+                                       : tasks::train_resumed(options.resume, options.request, progress));
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Command& chosen) {
+  CLI::App* command = app.add_subcommand("train",
+                                         "Train a model from a preset; without arguments: PrimalFormer on "
+                                         "JapaneseVowels, a few minutes on two cores");
+  auto options = std::make_shared<Options>();
+  command->add_option("PRESET", options->request.preset, "FAMILY/NAME, or a .toml file")->capture_default_str();
+  command->add_option("--set", options->request.set, "KEY=VALUE, e.g. model.rank=20; may be given often")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command->add_option("--protocol", options->protocol,
+                      "honest: the epoch is chosen on held-out training data, TEST is touched once; "
+                      "paper: best TEST epoch, as published")
+      ->check(CLI::IsMember({"honest", "paper"}));
+  command->add_option("--seed", options->seed, "of initialisation, order and split")->check(CLI::NonNegativeNumber);
+  command->add_option("--seeds", options->request.seeds, "so many runs with seeds from --seed on; mean and deviation")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--train", options->train_file, "own series (.ts or CSV) instead of the preset's set");
+  command->add_option("--test", options->test_file, "own test series; without: a fifth of --train");
+  command->add_option("--data", options->request.data, "folder to look for data sets first");
+  command->add_option("--run", options->run, "run directory; default runs/NAME-PROTOCOL-DATE");
+  command->add_option("--resume", options->resume, "go on with this run directory");
+  command->add_option("--threads", options->threads, "default: one per core")->check(CLI::NonNegativeNumber);
+  command->add_flag("--keys", options->list_keys, "list every key of --set with its value, and stop");
+  command->add_flag("--presets", options->list_presets, "list the presets, and stop");
+  command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace primal::cli

@@ -1,0 +1,98 @@
+#include "data/series_reader.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "data/number.h"
+
+namespace primal::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Looks at the first line that says something and leaves it to be read. A file without any passes for CSV.
+bool looks_like_ts(LineSource& lines) {
+  for (std::string_view line; lines.next(line);) {
+    line = trim(line);
+    if (line.empty() || line.starts_with('#') || line.starts_with('%')) continue;
+    lines.put_back();
+    return line.starts_with('@');
+  }
+  return false;
+}
+
+/// Numbers in their order if all names are numbers, else the order of the bytes.
+std::vector<std::string> sorted_classes(const std::set<std::string>& names) {
+  std::vector<std::tuple<double, std::string>> order;
+  bool numbers = true;
+  for (const std::string& name : names) {
+    double number = 0;
+    numbers = numbers && read_number(name, number) == Reading::kNumber;
+    order.emplace_back(number, name);
+  }
+  if (numbers) std::ranges::sort(order);
+  std::vector<std::string> result;
+  for (auto& [number, name] : order) result.push_back(std::move(name));
+  return result;
+}
+
+/// All cases or none must have what `has` says of each.
+void check_all_or_none(const std::string& file_name, const TimeSeriesSet& set, const std::vector<bool>& has,
+                       std::string_view what) {
+  const auto with = std::ranges::find(has, true), without = std::ranges::find(has, false);
+  if (with == has.end() || without == has.end()) return;
+  fail(file_name, "expected all series or none to have a ", what, ", got one for series ",
+       in_quotes(set.ids[with - has.begin()]), " and none for series ", in_quotes(set.ids[without - has.begin()]));
+}
+
+void append(TimeSeriesSet& set, Series& series) {
+  set.ids.push_back(std::move(series.id));
+  set.offsets.push_back(set.offsets.back() + series.length);
+  set.values.insert(set.values.end(), series.values.begin(), series.values.end());
+  set.times.insert(set.times.end(), series.times.begin(), series.times.end());
+  if (series.target) set.targets.push_back(*series.target);
+}
+
+void set_labels(TimeSeriesSet& set, const std::vector<std::string>& labels) {
+  if (labels.empty()) return;
+  if (set.class_names.empty()) set.class_names = sorted_classes({labels.begin(), labels.end()});
+  std::map<std::string_view, int64_t> index;
+  for (const std::string& name : set.class_names) index.emplace(name, static_cast<int64_t>(index.size()));
+  for (const std::string& label : labels) set.labels.push_back(index.at(label));
+}
+
+}  // namespace
+
+std::unique_ptr<SeriesReader> open_series(const fs::path& path, const ReadOptions& options) {
+  LineSource lines(path);
+  const std::string ending = lower(path.extension().string());
+  const bool is_ts = ending == ".ts" || (ending != ".csv" && looks_like_ts(lines));
+  return is_ts ? make_ts_reader(std::move(lines), options) : make_csv_reader(std::move(lines), options);
+}
+
+TimeSeriesSet read_all(SeriesReader& reader, const std::string& file_name) {
+  TimeSeriesSet set;
+  std::vector<std::string> labels;
+  std::vector<bool> has_label, has_target;
+  for (Series series; reader.next(series);) {
+    has_label.push_back(series.label.has_value());
+    has_target.push_back(series.target.has_value());
+    if (series.label) labels.push_back(std::move(*series.label));
+    append(set, series);
+  }
+  set.name = reader.name();
+  set.channels = reader.channels();
+  set.class_names = reader.class_names();
+  check_all_or_none(file_name, set, has_label, "label");
+  check_all_or_none(file_name, set, has_target, "target");
+  set_labels(set, labels);
+  return set;
+}
+
+TimeSeriesSet read_series(const fs::path& path, const ReadOptions& options) {
+  return read_all(*open_series(path, options), path == "-" ? "standard input" : path.string());
+}
+
+}  // namespace primal::data

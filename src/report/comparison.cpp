@@ -1,0 +1,81 @@
+#include "report/comparison.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "report/statistics.h"
+
+namespace primal::report {
+namespace {
+
+void summarise(Group& group, const std::vector<Run>& runs) {
+  std::vector<double> accuracies, seconds;
+  for (std::size_t i : group.runs) {
+    accuracies.push_back(runs[i].result->test.accuracy);
+    seconds.push_back(runs[i].result->seconds);
+  }
+  group.accuracy = mean(accuracies);
+  group.accuracy_deviation = deviation(accuracies);
+  group.seconds = mean(seconds);
+}
+
+/// The last `parts` parts of the directory, "b/c" of "/a/b/c".
+std::string tail(const std::filesystem::path& directory, std::size_t parts) {
+  std::filesystem::path normal = std::filesystem::absolute(directory).lexically_normal();
+  if (!normal.has_filename()) normal = normal.parent_path();
+  std::filesystem::path result = normal.filename();
+  while (--parts > 0 && normal.has_relative_path()) {
+    normal = normal.parent_path();
+    if (normal.has_filename()) result = normal.filename() / result;
+  }
+  return result.string();
+}
+
+}  // namespace
+
+std::vector<Group> groups_of(const std::vector<Run>& runs) {
+  std::vector<Group> groups;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (!runs[i].result) continue;
+    const Result& result = *runs[i].result;
+    auto group = std::ranges::find_if(groups, [&](const Group& g) {
+      return g.preset == result.preset && g.model == result.model && g.protocol == result.protocol;
+    });
+    if (group == groups.end()) group = groups.insert(group, {result.preset, result.model, result.protocol, {}});
+    group->runs.push_back(i);
+  }
+  for (Group& group : groups) summarise(group, runs);
+  return groups;
+}
+
+std::vector<Difference> config_differences(const std::vector<Run>& runs) {
+  std::vector<std::string> keys;  // in the order of the files
+  std::map<std::string, std::vector<std::string>> values;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (const Setting& setting : runs[i].config.settings) {
+      const auto [entry, is_new] = values.try_emplace(setting.key, runs.size());
+      if (is_new) keys.push_back(setting.key);
+      entry->second[i] = setting.value;
+    }
+  }
+  std::vector<Difference> differences;
+  for (const std::string& key : keys) {
+    const std::vector<std::string>& row = values[key];
+    if (std::ranges::adjacent_find(row, std::not_equal_to<>()) != row.end()) differences.push_back({key, row});
+  }
+  return differences;
+}
+
+std::vector<std::string> short_names(const std::vector<Run>& runs) {
+  constexpr std::size_t kMostParts = 8;  // the same directory given twice never becomes unique
+  std::vector<std::string> names;
+  for (std::size_t parts = 1; parts <= kMostParts; ++parts) {
+    names.clear();
+    for (const Run& run : runs) names.push_back(tail(run.directory, parts));
+    if (std::set<std::string>(names.begin(), names.end()).size() == names.size()) break;
+  }
+  return names;
+}
+
+}  // namespace primal::report

@@ -1,0 +1,110 @@
+// Several runs side by side: table, seeds summed up, curves on top of each other, differing settings.
+"use strict";
+
+const runColors = ["series-1", "series-2", "series-3", "series-4", "series-5", "series-6", "series-7", "series-8"];
+
+/** A colour per run; with more runs than colours, one per group. */
+function colorOfRun(data) {
+  if (data.runs.length <= runColors.length) return (i) => runColors[i];
+  const groupOf = new Map(data.comparison.groups.flatMap((group, g) => group.runs.map((run) => [run, g])));
+  return (i) => (groupOf.has(i) ? runColors[groupOf.get(i) % runColors.length] : "muted");
+}
+
+function runsTable(data) {
+  const columns = ["run", "preset", "model", "protocol", "seed", "test accuracy %", "time", "memory"]
+    .map((title, i) => ({ title, number: i > 3 }));
+  const colors = colorOfRun(data);
+  const rows = data.runs.map((run, i) => {
+    const swatch = element("span", { class: "swatch", "aria-hidden": "true" });
+    swatch.style.background = `var(--${colors(i)})`;
+    const { preset, model, protocol, seed } = run.identity;
+    const { test, seconds, peakMemoryMb } = run.result ?? {};
+    return [element("span", {}, swatch, run.name), preset, model, protocol, seed,
+      test ? percentFine(test.accuracy) : `unfinished, ${run.epochs.epoch.length} epochs`, duration(seconds), memory(peakMemoryMb)];
+  });
+  return scrollBox("Runs", dataTable("Runs", columns, rows));
+}
+
+const bestOf = (groups) => groups.reduce((a, b) => (b.accuracy > a.accuracy ? b : a));
+
+function groupsTable(data) {
+  const { groups } = data.comparison;
+  if (groups.length === 0) return null;
+  const columns = ["preset", "model", "protocol", "seeds", "test accuracy %", "time"].map((title, i) => ({ title, number: i > 2 }));
+  const rows = groups.map((group) => {
+    const accuracy = element("span", { class: "with-meter" }, meter(group.accuracy), withDeviation(group.accuracy, group.deviation));
+    const row = [group.preset, group.model, group.protocol, String(group.runs.length), accuracy, duration(group.seconds)];
+    const rivals = groups.filter((other) => other.preset === group.preset && other.protocol === group.protocol);
+    row.mark = rivals.length > 1 && group === bestOf(rivals);
+    return row;
+  });
+  return element("div", { class: "card" }, element("h3", {}, "Over the seeds"),
+    element("p", { class: "explain" }, "Mean ± standard deviation of the finished runs with the same preset, model and protocol. Bold: the best of its preset and protocol."),
+    scrollBox("Over the seeds", dataTable("Over the seeds", columns, rows)));
+}
+
+function overlayChart(data, title, key, options) {
+  const colors = colorOfRun(data);
+  const splits = [...new Set(data.runs.map((run) => judged(run)[0]))];
+  return chartFigure({
+    title, note: `On ${splits.join(" or ")} data`, xLabel: "epoch", ...options,
+    series: data.runs.map((run, i) => {
+      const [, curve] = judged(run);
+      return { label: run.name, color: colors(i), x: curve.epoch, y: curve[key] };
+    }),
+  });
+}
+
+function differencesCard(data) {
+  const { differences } = data.comparison;
+  if (differences.length === 0) {
+    return element("p", { class: "card empty" }, "All runs have the same configuration.");
+  }
+  const columns = [{ title: "key" }, ...data.runs.map((run) => ({ title: run.name }))];
+  const rows = differences.map(({ key, values }) => [element("code", {}, key), ...values.map((value) => value || "–")]);
+  return element("div", { class: "card" }, element("h3", {}, "Settings that differ"),
+    scrollBox("Settings that differ", dataTable("Settings that differ", columns, rows)));
+}
+
+function comparisonSection(data) {
+  return section("comparison", "Comparison", null,
+    element("div", { class: "card" }, element("h3", {}, "Runs"), runsTable(data)),
+    groupsTable(data),
+    element("div", { class: "grid" },
+      overlayChart(data, "Accuracy", "accuracy", { format: percent, tick: (value) => `${Math.round(1000 * value) / 10} %`, yRange: { max: 1, grace: 0 } }),
+      overlayChart(data, "Loss", "loss", { scales: ["linear", "log"] })),
+    differencesCard(data));
+}
+
+function comparisonHeader(data) {
+  const finished = data.runs.filter((run) => run.result);
+  const { groups } = data.comparison;
+  // The protocols do not measure the same thing: an honest number comes first, even if a paper number is higher.
+  const honest = groups.filter((group) => group.protocol === "honest");
+  const best = groups.length ? bestOf(honest.length ? honest : groups) : null;
+  const titles = [...new Set(data.runs.map((run) => run.title))];
+  return element("header", { class: "hero" },
+    element("div", {},
+      element("p", { class: "eyebrow" }, "primal report"),
+      element("h1", {}, `Comparison of ${data.runs.length} runs`),
+      element("p", { class: "subtitle" }, titles.join(" · ")),
+      finished.length < data.runs.length ? element("p", { class: "badges" }, badge(`${data.runs.length - finished.length} unfinished`, "warn")) : null),
+    best ? element("div", { class: "headline" }, element("strong", {}, percent(best.accuracy)),
+      element("span", {}, `Best test accuracy: ${best.model}, ${best.protocol} protocol` +
+        (best.runs.length > 1 ? `, mean of ${best.runs.length} runs` : ""))) : null);
+}
+
+/** One run at a time, chosen from a list. */
+function runDetails(data) {
+  const list = element("select", { id: "run-choice" }, data.runs.map((run, i) => element("option", { value: String(i) }, run.name)));
+  const place = element("div", {});
+  const show = () => {
+    const run = data.runs[Number(list.value)];
+    place.replaceChildren(element("p", { class: "subtitle" }, run.directory), runBadges(run), ...runSections(run));
+    if (place.isConnected) drawCharts(place);
+  };
+  list.addEventListener("change", show);
+  show();
+  return element("div", { class: "details" },
+    element("div", { class: "chooser" }, element("label", { for: "run-choice" }, "Run in detail"), list), place);
+}

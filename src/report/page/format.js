@@ -1,0 +1,54 @@
+// Numbers as people read them.
+"use strict";
+
+const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
+
+const percentDigits = new Intl.NumberFormat("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const twoDigits = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const wholeDigits = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const fewDigits = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
+
+const percent = (share) => (isNumber(share) ? `${percentDigits.format(100 * share)} %` : "–");
+const percentFine = (share) => (isNumber(share) ? twoDigits.format(100 * share) : "–");
+const whole = (value) => (isNumber(value) ? wholeDigits.format(value) : "–");
+const oneDigit = (value) => (isNumber(value) ? percentDigits.format(value) : "–");
+
+/** Four significant digits; very small and very large ones as 1.2e-5. */
+function figure(value) {
+  if (!isNumber(value)) return "–";
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-3 || size >= 1e6)) return value.toExponential(2);
+  return fewDigits.format(value);
+}
+
+/** Labels of an axis: no more digits than needed. */
+function tickFigure(value) {
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 0.999e-3 || size >= 1e5)) return value.toExponential(1).replace(".0e", "e").replace("e+", "e");
+  return String(Number(value.toPrecision(6)));
+}
+
+function duration(seconds) {
+  if (!isNumber(seconds)) return "–";
+  if (seconds < 1) return `${wholeDigits.format(1000 * seconds)} ms`;
+  if (seconds < 60) return `${oneDigit(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${Math.floor(seconds % 60)} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** 6400000 -> "6.4 M" */
+function large(value) {
+  if (!isNumber(value)) return "–";
+  for (const [size, unit] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]]) {
+    if (value >= size) return `${new Intl.NumberFormat("en", { maximumSignificantDigits: 3 }).format(value / size)} ${unit}`;
+  }
+  return fewDigits.format(value);
+}
+
+const memory = (mb) => (!isNumber(mb) ? "–" : mb >= 1024 ? `${oneDigit(mb / 1024)} GB` : `${whole(mb)} MB`);
+
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+const withDeviation = (mean, deviation) =>
+  isNumber(deviation) ? `${percentFine(mean)} ± ${percentFine(deviation)}` : percentFine(mean);

@@ -1,0 +1,83 @@
+// One run: header, tiles, findings, and the sections of the other files.
+"use strict";
+
+const protocolText = {
+  honest: "checkpoint chosen on held-out training data, TEST used once",
+  paper: "best TEST accuracy over the epochs, as published",
+};
+
+function runBadges(run) {
+  const { protocol, seed } = run.identity;
+  return element("p", { class: "badges" },
+    protocol ? badge(`${protocol} protocol`, protocol === "honest" ? "good" : "plain") : null,
+    seed ? badge(`seed ${seed}`) : null,
+    run.result ? null : badge(`unfinished, ${run.epochs.epoch.length} epochs`, "warn"));
+}
+
+function runHeader(run) {
+  const { preset, model } = run.identity;
+  const test = run.result?.test;
+  const [split, curve] = judged(run);
+  const headline = test ? ["Test accuracy", percent(test.accuracy)] : [`${capital(split)} accuracy so far`, percent(curve.accuracy.at(-1))];
+  return element("header", { class: "hero" },
+    element("div", {},
+      element("p", { class: "eyebrow" }, "primal report"),
+      element("h1", {}, run.title),
+      element("p", { class: "subtitle" }, [model, preset, run.directory].filter(Boolean).join(" · ")),
+      runBadges(run)),
+    element("div", { class: "headline" }, element("strong", {}, headline[1]), element("span", {}, headline[0])));
+}
+
+function tile(label, value, ...notes) {
+  return element("div", { class: "tile" }, element("dt", {}, label), element("dd", { class: "value" }, value),
+    notes.filter(Boolean).map((note) => element("dd", { class: "note" }, note)));
+}
+
+function rankTile(layers) {
+  if (layers.length === 0) return null;
+  const used = layers.map((layer) => Math.max(layer.effectiveRankE, layer.effectiveRankR));
+  return tile("Effective rank", used.map(oneDigit).join(" / "),
+    `of s = ${[...new Set(layers.map((layer) => layer.rank))].join(", ")}${layers.length > 1 ? ", by layer" : ""}`);
+}
+
+function tiles(run) {
+  const result = run.result;
+  if (!result) return run.layers.length ? element("dl", { class: "tiles" }, rankTile(run.layers)) : null;
+  const { test } = result;
+  const interval = test.interval ? `95 % interval ${percentFine(test.interval[0])}–${percentFine(test.interval[1])}` : null;
+  const protocol = run.identity.protocol;
+  return element("dl", { class: "tiles" },
+    tile("Test accuracy", percent(test.accuracy), `${protocol} protocol: ${protocolText[protocol] ?? ""}${result.refit ? ", after a refit on all of TRAIN" : ""}`, interval),
+    isNumber(test.macroF1) ? tile("Macro F1", percent(test.macroF1), isNumber(test.loss) ? `test loss ${figure(test.loss)}` : null) : null,
+    result.bestEpoch ? tile("Best epoch", String(result.bestEpoch), `of ${result.epochs}`,
+      isNumber(result.validationAccuracy) ? `validation accuracy ${percent(result.validationAccuracy)}` : null) : null,
+    rankTile(run.layers),
+    tile("Training time", duration(result.seconds), [result.threads ? `${result.threads} threads` : "", result.cpu].filter(Boolean).join(", ")),
+    isNumber(result.tokensPerSecond) ? tile("Tokens per second", large(result.tokensPerSecond)) : null,
+    isNumber(result.peakMemoryMb) ? tile("Peak memory", memory(result.peakMemoryMb)) : null,
+    result.parameters ? tile("Parameters", large(result.parameters), whole(result.parameters)) : null);
+}
+
+function findingCard(finding) {
+  return element("li", { class: `finding ${finding.severity}` },
+    element("div", { class: "finding-head" }, badge(finding.severity, finding.severity === "warning" ? "warn" : "plain"),
+      element("h3", {}, finding.title)),
+    element("p", {}, finding.text), element("p", { class: "advice" }, finding.advice));
+}
+
+function findingsSection(run) {
+  const content = run.findings.length
+    ? element("ul", { class: "findings" }, run.findings.map(findingCard))
+    : element("p", { class: "card empty" }, "None of the known failure signatures was found.");
+  return section("findings", "Findings", null, content);
+}
+
+function configSection(run) {
+  return section("configuration", "Configuration", null,
+    element("details", { class: "card config" }, element("summary", {}, "config.toml, as resolved for this run"), element("pre", {}, run.config)));
+}
+
+/** Everything below the header. */
+function runSections(run) {
+  return [tiles(run), findingsSection(run), curvesSection(run), confusionSection(run), spectrumSection(run), configSection(run)].filter(Boolean);
+}

@@ -1,0 +1,95 @@
+// A sweep: error bars over one key, heat maps over two, one heat map per combination of the others for more.
+"use strict";
+
+/** Shades from the worst to the best cell; the spread is often small, and it is what one looks for. */
+function shadeOf(cells) {
+  const values = cells.map((cell) => cell.accuracy).filter(isNumber);
+  const low = Math.min(...values), high = Math.max(...values);
+  return (value) => (high > low ? 0.06 + 0.86 * ((value - low) / (high - low)) : 0.5);
+}
+
+function sweepCell(data, cell, shade) {
+  if (!cell || !isNumber(cell.accuracy)) return element("td", { class: "none" }, cell ? "unfinished" : "–");
+  const strength = shade(cell.accuracy);
+  const isBest = data.best !== null && data.cells[data.best] === cell;
+  const node = element("td", { class: `hit${strength > strongShade ? " strong" : ""}${isBest ? " best" : ""}`, title: cell.run },
+    element("b", {}, percentFine(cell.accuracy)),
+    isNumber(cell.deviation) ? element("small", {}, `± ${percentFine(cell.deviation)}`) : null,
+    cell.finished ? null : element("small", {}, "unfinished"));
+  node.style.setProperty("--shade", strength.toFixed(3));
+  return node;
+}
+
+function heatMap(data, fixed, title) {
+  const [rowKey, columnKey] = data.keys;
+  const shade = shadeOf(data.cells);
+  const find = (row, column) => {
+    const wanted = { ...fixed, [rowKey.name]: row, [columnKey.name]: column };
+    return data.cells.find((cell) => Object.entries(wanted).every(([key, value]) => cell.values[key] === value));
+  };
+  const rows = rowKey.values.map((row) => element("tr", {}, element("th", { scope: "row" }, row),
+    columnKey.values.map((column) => sweepCell(data, find(row, column), shade))));
+  return element("div", { class: "card" }, element("h3", {}, title),
+    element("p", { class: "explain" }, `Rows: ${rowKey.name}. Columns: ${columnKey.name}. ${capital(data.measure)} in percent; outlined: the best.`),
+    scrollBox(title, element("table", { class: "confusion sweep" },
+      element("caption", { class: "hidden" }, `${title}: ${data.measure} by ${rowKey.name} and ${columnKey.name}`),
+      element("thead", {}, element("tr", {}, element("td", {}, `${rowKey.name} \\ ${columnKey.name}`),
+        columnKey.values.map((column) => element("th", { scope: "col" }, column)))),
+      element("tbody", {}, rows))));
+}
+
+/** Every combination of the values of `keys`: [{key: value, ...}]; one empty combination for no keys. */
+function combinations(keys) {
+  return keys.reduce((list, key) => list.flatMap((head) => key.values.map((value) => ({ ...head, [key.name]: value }))), [{}]);
+}
+
+function sweepLine(data) {
+  const [key] = data.keys;
+  const cells = key.values.map((value) => data.cells.find((cell) => cell.values[key.name] === value));
+  return chartFigure({
+    title: `${capital(data.measure)} by ${key.name}`, note: "Mean over the seeds; bars: standard deviation", xLabel: key.name, labels: key.values,
+    format: percent, tick: (value) => `${Math.round(1000 * value) / 10} %`, errors: true, yRange: { grace: "30%" },
+    xRange: { min: -0.3, max: key.values.length - 0.7, afterBuildTicks: (axis) => { axis.ticks = key.values.map((_, value) => ({ value })); } },
+    series: [{ label: data.measure, color: "series-1", x: cells.map((_, i) => i), y: cells.map((cell) => cell?.accuracy ?? null),
+      error: cells.map((cell) => cell?.deviation ?? null), points: true }],
+  });
+}
+
+function sweepPicture(data) {
+  if (data.keys.length === 0) return [];
+  if (data.keys.length === 1) return [sweepLine(data)];
+  const others = data.keys.slice(2);
+  const maps = combinations(others).map((fixed) =>
+    heatMap(data, fixed, Object.entries(fixed).map(([key, value]) => `${key} = ${value}`).join(", ") || capital(data.measure)));
+  return [element("div", { class: others.length ? "grid" : "" }, maps)];
+}
+
+function sweepTable(data) {
+  const columns = [...data.keys.map((key) => ({ title: key.name })),
+    ...[`${data.measure} %`, "seeds", "time"].map((title) => ({ title, number: true })), { title: "run" }];
+  const rows = data.cells.map((cell, i) => {
+    const row = [...data.keys.map((key) => cell.values[key.name] ?? "–"), withDeviation(cell.accuracy, cell.deviation),
+      String(cell.seeds), duration(cell.seconds), cell.finished ? cell.run : "unfinished"];
+    row.mark = i === data.best;
+    return row;
+  });
+  return section("table", "All combinations", null, element("div", { class: "card" }, scrollBox("All combinations", dataTable("All combinations", columns, rows))));
+}
+
+function sweepHeader(data) {
+  const best = data.best === null ? null : data.cells[data.best];
+  const finished = data.cells.filter((cell) => cell.finished).length;
+  const bestText = best ? data.keys.map((key) => `${key.name} = ${best.values[key.name]}`).join(", ") : "";
+  return element("header", { class: "hero" },
+    element("div", {},
+      element("p", { class: "eyebrow" }, "primal sweep"),
+      element("h1", {}, data.title),
+      element("p", { class: "subtitle" }, data.keys.map((key) => key.name).join(" × ")),
+      element("p", { class: "badges" }, data.protocol ? badge(`${data.protocol} protocol`, data.protocol === "honest" ? "good" : "plain") : null,
+        badge(`${finished} of ${data.cells.length} finished`, finished < data.cells.length ? "warn" : "plain"))),
+    best ? element("div", { class: "headline" }, element("strong", {}, percent(best.accuracy)), element("span", {}, `Best ${data.measure}: ${bestText}`)) : null);
+}
+
+function sweepSections(data) {
+  return [section("picture", "Accuracy", null, ...sweepPicture(data)), sweepTable(data)];
+}

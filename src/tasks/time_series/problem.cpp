@@ -1,0 +1,132 @@
+#include "tasks/time_series/problem.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "primal/ksvd.h"
+#include "tasks/time_series/augment.h"
+
+namespace primal::tasks {
+
+namespace {
+
+constexpr int64_t kEvaluationTokens = 16384;  // of a batch; 2048-wide feed-forward: 128 MB
+constexpr int64_t kEvaluationCases = 128;
+
+torch::Tensor labels_of(const data::TimeSeriesSet& set, std::span<const int64_t> cases) {
+  torch::Tensor labels = torch::empty({std::ssize(cases)}, torch::kInt64);
+  std::transform(cases.begin(), cases.end(), labels.data_ptr<int64_t>(), [&](int64_t i) { return set.labels[i]; });
+  return labels;
+}
+
+std::span<const int64_t> as_span(const torch::Tensor& tensor) {
+  return {tensor.data_ptr<int64_t>(), static_cast<size_t>(tensor.numel())};
+}
+
+std::vector<double> mean_objectives(const std::vector<KsvdTerms>& terms) {
+  std::vector<double> means;
+  for (const KsvdTerms& layer : terms) means.push_back(layer.objective().detach().mean().item<double>());
+  return means;
+}
+
+// In float32 whatever the precision of the pass.
+torch::Tensor cross_entropy(const torch::Tensor& logits, const torch::Tensor& labels, int64_t reduction,
+                            double smoothing) {
+  return at::cross_entropy_loss(logits.to(torch::kFloat32), labels, {}, reduction, -100, smoothing);
+}
+
+void copy_times(const data::TimeSeriesSet& set, int64_t i, std::span<float> into) {
+  for (size_t step = 0; step < into.size(); ++step) into[step] = static_cast<float>(set.times[set.offsets[i] + step]);
+}
+
+}  // namespace
+
+int64_t evaluation_batch(int64_t tokens) {
+  return std::clamp<int64_t>(kEvaluationTokens / std::max<int64_t>(tokens, 1), 1, kEvaluationCases);
+}
+
+torch::Tensor lengths_of(const data::TimeSeriesSet& set, std::span<const int64_t> cases, int64_t tokens) {
+  torch::Tensor lengths = torch::empty({std::ssize(cases)}, torch::kInt64);
+  std::transform(cases.begin(), cases.end(), lengths.data_ptr<int64_t>(),
+                 [&](int64_t i) { return std::min(set.length(i), tokens); });
+  return lengths;
+}
+
+models::SeriesBatch batch_of(const data::TimeSeriesSet& set, std::span<const int64_t> cases, int64_t tokens, bool full) {
+  const torch::Tensor lengths = lengths_of(set, cases, tokens);
+  const int64_t padded = full ? tokens : lengths.max().item<int64_t>();
+  models::SeriesBatch batch{.x = torch::zeros({std::ssize(cases), padded, set.channels}),
+                            .padding = padding_mask(lengths, padded)};
+  if (!set.times.empty()) batch.times = torch::zeros({std::ssize(cases), padded});
+  for (int64_t row = 0; row < std::ssize(cases); ++row) {
+    const auto length = static_cast<size_t>(lengths.data_ptr<int64_t>()[row]);
+    std::memcpy(batch.x.data_ptr<float>() + row * padded * set.channels, set.series(cases[row]).data(),
+                length * static_cast<size_t>(set.channels) * sizeof(float));
+    if (batch.times) copy_times(set, cases[row], {batch.times->data_ptr<float>() + row * padded, length});
+  }
+  return batch;
+}
+
+TimeSeriesProblem::TimeSeriesProblem(const TimeSeriesConfig& config, TrainingData data,
+                                     std::function<data::TimeSeriesSet(const SeriesFacts&)> load_test)
+    : config_(config), data_(std::move(data)), load_test_(std::move(load_test)) {
+  const SeriesFacts& facts = data_.facts;
+  model_ = models::SequenceClassifier(model_options(config, facts.channels, std::ssize(facts.classes), facts.tokens));
+}
+
+models::SeriesBatch TimeSeriesProblem::batch(const data::TimeSeriesSet& set, std::span<const int64_t> cases) const {
+  return batch_of(set, cases, data_.facts.tokens, config_.model.pooling == models::Pooling::flatten);
+}
+
+train::BatchLoss TimeSeriesProblem::loss(std::span<const int64_t> examples) {
+  models::SeriesBatch batch = this->batch(data_.train, examples);
+  const torch::Tensor lengths = lengths_of(data_.train, examples, data_.facts.tokens);
+  augment(batch, lengths, config_);
+  const auto [logits, terms] = model_->forward(batch);
+  const torch::Tensor labels = labels_of(data_.train, examples);
+  const torch::Tensor task = cross_entropy(logits, labels, at::Reduction::Mean, config_.loss.label_smoothing);
+  train::BatchLoss result{.total = task,
+                          .task = task.item<double>(),
+                          .objective = mean_objectives(terms),
+                          .examples = std::ssize(examples),
+                          .correct = logits.argmax(1).eq(labels).sum().item<int64_t>(),
+                          .tokens = batch.x.size(0) * batch.x.size(1)};
+  if (config_.loss.eta > 0 && !terms.empty()) {
+    const torch::Tensor ksvd = ksvd_loss(terms, config_.loss.eta);
+    result.ksvd = ksvd.item<double>();
+    result.total = task + ksvd;
+  }
+  return result;
+}
+
+train::Evaluation TimeSeriesProblem::evaluate(train::Part part) {
+  if (part == train::Part::validation) return tasks::evaluate(*model_, data_.validation);
+  if (!test_) test_ = load_test_(data_.facts);
+  return tasks::evaluate(*model_, *test_);
+}
+
+train::Evaluation evaluate(models::SequenceClassifierImpl& model, const data::TimeSeriesSet& set) {
+  torch::NoGradGuard no_grad;
+  model.eval();
+  const models::SequenceClassifierOptions& options = model.options();
+  train::ClassificationMeter meter(options.classes);
+  std::vector<int64_t> cases(static_cast<size_t>(set.cases()));
+  std::iota(cases.begin(), cases.end(), 0);
+  const auto step = static_cast<size_t>(evaluation_batch(options.tokens));
+  for (size_t first = 0; first < cases.size(); first += step) {
+    const std::span<const int64_t> chosen = std::span(cases).subspan(first, std::min(step, cases.size() - first));
+    const auto [logits, terms] =
+        model.forward(batch_of(set, chosen, options.tokens, options.pooling == models::Pooling::flatten));
+    const torch::Tensor labels = labels_of(set, chosen), predicted = logits.argmax(1);
+    std::vector<double> objectives = mean_objectives(terms);
+    for (double& objective : objectives) objective *= static_cast<double>(chosen.size());
+    meter.add(as_span(labels), as_span(predicted),
+              cross_entropy(logits, labels, at::Reduction::Sum, 0).item<double>(), objectives);
+  }
+  return meter.result();
+}
+
+}  // namespace primal::tasks

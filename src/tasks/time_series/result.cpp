@@ -1,0 +1,63 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "primal/error.h"
+#include "tasks/time_series/run.h"
+
+namespace primal::tasks {
+
+std::string to_text(const RunResult& result) {
+  nlohmann::json json = {{"preset", result.preset},
+                         {"model", result.model},
+                         {"data", result.data},
+                         {"protocol", name_of(result.protocol)},
+                         {"refit", result.refit},
+                         {"seed", result.seed},
+                         {"epochs", result.epochs},
+                         {"best_epoch", result.best_epoch},
+                         {"validation_accuracy", result.validation_accuracy},  // null if NaN
+                         {"test",
+                          {{"accuracy", result.test.accuracy},
+                           {"loss", result.test.loss},
+                           {"macro_f1", train::macro_f1_of(result.test.confusion)},
+                           {"objective", result.test.objective},
+                           {"classes", result.classes},
+                           {"confusion", result.test.confusion}}},
+                         {"seconds", result.seconds},
+                         {"tokens_per_second", result.tokens_per_second},
+                         {"peak_memory_mb", result.peak_memory_mb},
+                         {"parameters", result.parameters},
+                         {"threads", result.threads},
+                         {"cpu", result.cpu}};
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+RunResult read_result(const std::filesystem::path& path) {
+  const nlohmann::json json = train::read_json(path);
+  try {
+    RunResult result;
+    json.at("preset").get_to(result.preset);
+    json.at("model").get_to(result.model);
+    json.at("data").get_to(result.data);
+    result.protocol = json.at("protocol") == "paper" ? Protocol::paper : Protocol::honest;
+    json.at("refit").get_to(result.refit);
+    json.at("seed").get_to(result.seed);
+    json.at("epochs").get_to(result.epochs);
+    json.at("best_epoch").get_to(result.best_epoch);
+    const auto& validation = json.at("validation_accuracy");
+    result.validation_accuracy = validation.is_null() ? std::nan("") : validation.get<double>();
+    json.at("test").get_to(result.test);
+    json.at("test").at("classes").get_to(result.classes);
+    json.at("seconds").get_to(result.seconds);
+    json.at("tokens_per_second").get_to(result.tokens_per_second);
+    json.at("peak_memory_mb").get_to(result.peak_memory_mb);
+    json.at("parameters").get_to(result.parameters);
+    json.at("threads").get_to(result.threads);
+    json.at("cpu").get_to(result.cpu);
+    return result;
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(path.string() + ": " + error.what());
+  }
+}
+
+}  // namespace primal::tasks

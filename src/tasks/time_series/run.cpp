@@ -1,0 +1,194 @@
+#include "tasks/time_series/run.h"
+
+#include <ATen/Parallel.h>
+#include <torch/utils.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <thread>
+
+#include "analysis/findings.h"
+#include "analysis/spectrum.h"
+#include "kernels/cpu_features.h"
+#include "primal/error.h"
+#include "tasks/time_series/problem.h"
+#include "tasks/time_series/series_data.h"
+#include "train/checkpoint.h"
+#include "train/compute_threads.h"
+#include "train/format.h"
+#include "train/peak_memory.h"
+
+namespace primal::tasks {
+
+namespace {
+
+namespace fs = std::filesystem;
+using train::Outcome;
+using train::Part;
+using train::Progress;
+using train::RunDirectory;
+
+constexpr int64_t kSpectrumCases = 32;  // of the training part: enough for a mean, quick at any length
+
+void say(RunDirectory& run, Progress& progress, const std::string& text) {
+  run.log(text);
+  progress.line(text);
+}
+
+// Published: before training, after epoch 1, every second epoch and the last.
+bool published_evaluation(int64_t epoch, int64_t epochs) { return epoch <= 1 || epoch % 2 == 0 || epoch == epochs; }
+
+train::TrainOptions train_options(const TimeSeriesConfig& config) {
+  train::TrainOptions options = config.train;
+  if (config.run.protocol == Protocol::paper) {
+    options.selection = Part::test;
+    options.evaluates = [epochs = options.epochs](int64_t epoch) { return published_evaluation(epoch, epochs); };
+  } else {
+    options.selection = Part::validation;
+    options.evaluates = [every = options.evaluate_every, epochs = options.epochs](int64_t epoch) {
+      return epoch > 0 && (epoch % every == 0 || epoch == epochs);
+    };
+  }
+  return options;
+}
+
+TimeSeriesProblem make_problem(const TimeSeriesConfig& config, const SeriesData& data, bool hold_out) {
+  TrainingData training = data.load_training(hold_out);
+  // Seeded here, so that neither the reader nor the split has a say in the initial weights.
+  torch::manual_seed(static_cast<uint64_t>(config.train.seed));
+  return {config, std::move(training), [&data](const SeriesFacts& facts) { return data.load_test(facts); }};
+}
+
+int64_t parameter_count(const torch::nn::Module& module) {
+  int64_t count = 0;
+  for (const torch::Tensor& parameter : module.parameters()) count += parameter.numel();
+  return count;
+}
+
+std::string describe(const TimeSeriesConfig& config, const TimeSeriesProblem& problem, int64_t parameters) {
+  const TrainingData& data = problem.data();
+  std::string text = data.facts.name + ": " + std::to_string(data.train.cases()) + " training series";
+  if (data.validation.cases() > 0) text += ", " + std::to_string(data.validation.cases()) + " for validation";
+  text += ", " + std::to_string(data.facts.channels) + " channels, up to " + std::to_string(data.facts.tokens) +
+          " steps, " + std::to_string(data.facts.classes.size()) + " classes\n";
+  return text + model_name(config) + ", " + train::format_count(static_cast<double>(parameters)) +
+         " parameters; protocol " + name_of(config.run.protocol) + ", seed " + std::to_string(config.train.seed) + ", " +
+         std::to_string(threads_of(config)) + " threads";
+}
+
+nlohmann::json to_json(const analysis::LayerFacts& layer, size_t index) {
+  return {{"index", index},
+          {"name", layer.name},
+          {"rank", layer.rank},
+          {"rows", layer.rows},
+          {"tokens", layer.tokens},
+          {"heads", layer.heads},
+          {"lambda", layer.lambda},
+          {"singular_values_e", layer.singular_values_e},
+          {"singular_values_r", layer.singular_values_r},
+          {"effective_rank_e", layer.effective_rank_e},
+          {"effective_rank_r", layer.effective_rank_r}};
+}
+
+void analyse(TimeSeriesProblem& problem, const RunDirectory& run) {
+  std::vector<int64_t> cases(static_cast<size_t>(std::min(problem.examples(), kSpectrumCases)));
+  std::iota(cases.begin(), cases.end(), 0);
+  const auto layers = analysis::spectrum_of(*problem.classifier(), problem.batch(problem.data().train, cases));
+  nlohmann::json json = {{"layers", nlohmann::json::array()}};
+  for (size_t i = 0; i < layers.size(); ++i) json["layers"].push_back(to_json(layers[i], i));
+  run.write("analysis.json", json.dump(2) + "\n");
+}
+
+// The refit: all of TRAIN, as many epochs as the validation part chose, no evaluation on the way.
+Outcome refit(const TimeSeriesConfig& config, int64_t epochs, TimeSeriesProblem& problem, RunDirectory& run,
+              Progress& progress) {
+  const fs::path folder = run.path() / "refit";
+  RunDirectory inner = fs::exists(folder / "config.toml") ? RunDirectory::resume(folder)
+                                                          : RunDirectory::create(folder, "# see ../config.toml\n");
+  train::TrainOptions options = config.train;
+  options.last_epoch = epochs;
+  options.patience = 0;
+  train::Trainer trainer(problem, options, config.optimizer, config.schedule, inner, progress);
+  return trainer.run();
+}
+
+// RUN/best and data.json are what eval and predict read.
+void keep_refitted(TimeSeriesProblem& problem, RunDirectory& run) {
+  run.write("data.json", to_text(problem.data().facts));
+  train::save_checkpoint(run.path(), "best", {train::tensors_of(problem.model()), {}, "{\"refit\": true}"});
+}
+
+RunResult result_of(const TimeSeriesConfig& config, const SeriesFacts& facts, const Outcome& outcome) {
+  return {.preset = config.run.preset,
+          .model = model_name(config),
+          .data = facts.name,
+          .protocol = config.run.protocol,
+          .refit = config.run.refit,
+          .seed = config.train.seed,
+          .epochs = outcome.epochs,
+          .best_epoch = outcome.best.epoch,
+          .validation_accuracy = config.run.protocol == Protocol::honest ? outcome.best.evaluation.accuracy : std::nan(""),
+          .test = outcome.best.evaluation,
+          .classes = facts.classes,
+          .seconds = outcome.seconds,
+          .tokens_per_second = static_cast<double>(outcome.tokens) / std::max(outcome.seconds, 1e-9),
+          .peak_memory_mb = static_cast<double>(train::peak_memory()) / (1 << 20),
+          .threads = threads_of(config),
+          .cpu = kernels::cpu_name()};
+}
+
+void finish(TimeSeriesProblem& problem, RunResult& result, RunDirectory& run) {
+  problem.model().eval();
+  if (result.protocol == Protocol::honest) result.test = problem.evaluate(Part::test);
+  result.parameters = parameter_count(problem.model());
+  result.peak_memory_mb = static_cast<double>(train::peak_memory()) / (1 << 20);
+  analyse(problem, run);
+  run.write("result.json", to_text(result));
+}
+
+}  // namespace
+
+int64_t threads_of(const TimeSeriesConfig& config) {
+  return config.run.threads > 0 ? config.run.threads : std::max<int64_t>(std::thread::hardware_concurrency(), 1);
+}
+
+TimeSeriesConfig read_config(const fs::path& run) {
+  TimeSeriesConfig config;
+  train::Settings settings;
+  add_settings(settings, config);
+  settings.read_file(run / "config.toml");
+  check(config);
+  return config;
+}
+
+RunOutcome run_time_series(const TimeSeriesConfig& config, const data::SearchPath& search, RunDirectory& run,
+                           Progress& progress) {
+  if (fs::exists(run.path() / "result.json")) return {false, read_result(run.path() / "result.json")};
+  train::set_up_compute_threads(static_cast<int>(threads_of(config)));
+  const SeriesData data(config, search);
+  TimeSeriesProblem problem = make_problem(config, data, config.run.protocol == Protocol::honest);
+  run.write("data.json", to_text(problem.data().facts));
+  say(run, progress, describe(config, problem, parameter_count(problem.model())));
+
+  train::Trainer trainer(problem, train_options(config), config.optimizer, config.schedule, run, progress);
+  Outcome outcome = trainer.run();
+  if (outcome.interrupted) return {true, {}};
+  RunResult result = result_of(config, problem.data().facts, outcome);
+  if (!config.run.refit) {
+    trainer.restore_best();
+    finish(problem, result, run);
+    return {false, result};
+  }
+  say(run, progress, "refit on all of TRAIN for " + std::to_string(outcome.best.epoch) + " epochs");
+  TimeSeriesProblem whole = make_problem(config, data, /*hold_out=*/false);
+  const Outcome second = refit(config, outcome.best.epoch, whole, run, progress);
+  if (second.interrupted) return {true, {}};
+  result.seconds += second.seconds;
+  keep_refitted(whole, run);
+  finish(whole, result, run);
+  return {false, result};
+}
+
+}  // namespace primal::tasks

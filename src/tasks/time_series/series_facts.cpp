@@ -1,0 +1,77 @@
+#include "tasks/time_series/series_facts.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "primal/error.h"
+#include "train/run_directory.h"
+
+namespace primal::tasks {
+
+std::string to_text(const SeriesFacts& facts) {
+  const nlohmann::json json = {{"name", facts.name},
+                               {"channels", facts.channels},
+                               {"tokens", facts.tokens},
+                               {"classes", facts.classes},
+                               {"mean", facts.scaling.mean},
+                               {"deviation", facts.scaling.deviation},
+                               {"time_step", facts.time_scaling.step}};
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+SeriesFacts read_series_facts(const std::filesystem::path& path) {
+  const nlohmann::json json = train::read_json(path);
+  try {
+    SeriesFacts facts;
+    json.at("name").get_to(facts.name);
+    json.at("channels").get_to(facts.channels);
+    json.at("tokens").get_to(facts.tokens);
+    json.at("classes").get_to(facts.classes);
+    json.at("mean").get_to(facts.scaling.mean);
+    json.at("deviation").get_to(facts.scaling.deviation);
+    json.at("time_step").get_to(facts.time_scaling.step);
+    const auto channels = static_cast<size_t>(facts.channels);
+    if (facts.scaling.mean.size() != channels || facts.scaling.deviation.size() != channels) {
+      throw Error(path.string() + ": mean and deviation are not of " + std::to_string(channels) + " channels");
+    }
+    return facts;
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(path.string() + ": " + error.what());
+  }
+}
+
+SeriesFacts facts_of(const data::TimeSeriesSet& train) {
+  return {train.name,         train.channels,           train.longest(),
+          train.class_names, data::scaling_of(train), data::time_scaling_of(train)};
+}
+
+void apply(const SeriesFacts& facts, data::TimeSeriesSet& set) {
+  data::standardise(set.values, set.channels, facts.scaling);
+  if (set.times.empty()) return;
+  for (int64_t i = 0; i < set.cases(); ++i) {
+    const std::span times(set.times.data() + set.offsets[i], static_cast<size_t>(set.length(i)));
+    const std::vector<float> scaled = data::scaled_times(times, facts.time_scaling);
+    std::copy(scaled.begin(), scaled.end(), times.begin());
+  }
+}
+
+void align(const SeriesFacts& facts, data::TimeSeriesSet& set, const std::string& file) {
+  if (set.channels != facts.channels) {
+    throw Error(file + ": the series have " + std::to_string(set.channels) + " channels, the training series " +
+                std::to_string(facts.channels));
+  }
+  std::vector<int64_t> number(set.class_names.size(), -1);  // in facts.classes
+  for (size_t i = 0; i < number.size(); ++i) {
+    const auto found = std::find(facts.classes.begin(), facts.classes.end(), set.class_names[i]);
+    if (found != facts.classes.end()) number[i] = found - facts.classes.begin();
+  }
+  for (int64_t& label : set.labels) {
+    if (number[label] < 0) {
+      throw Error(file + ": class \"" + set.class_names[label] + "\" does not occur in the training series");
+    }
+    label = number[label];
+  }
+  set.class_names = facts.classes;
+}
+
+}  // namespace primal::tasks

@@ -1,0 +1,36 @@
+// What a trained model has to know of its training data to understand other series: RUN/data.json.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/prepare.h"
+#include "data/time_series.h"
+
+namespace primal::tasks {
+
+struct SeriesFacts {
+  std::string name;
+  int64_t channels = 0;
+  int64_t tokens = 0;                ///< longest training series; longer ones are cut
+  std::vector<std::string> classes;  ///< in the order of the model's outputs
+  data::Scaling scaling;             ///< of the training part
+  data::TimeScaling time_scaling;    ///< of the training part
+};
+
+std::string to_text(const SeriesFacts& facts);
+/// Reads data.json. Throws Error with the path.
+SeriesFacts read_series_facts(const std::filesystem::path& path);
+
+/// From the training part, whose missing values have been interpolated.
+SeriesFacts facts_of(const data::TimeSeriesSet& train);
+
+/// Scales values and times as the training part was. Missing values must have been interpolated.
+void apply(const SeriesFacts& facts, data::TimeSeriesSet& set);
+
+/// Checks channels and gives the labels the order of `facts`. `file` begins the message of an Error.
+void align(const SeriesFacts& facts, data::TimeSeriesSet& set, const std::string& file);
+
+}  // namespace primal::tasks

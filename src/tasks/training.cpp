@@ -1,0 +1,193 @@
+#include "tasks/training.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "data/atomic_file.h"
+#include "primal/error.h"
+#include "tasks/locations.h"
+#include "tasks/time_series/series_data.h"
+#include "train/format.h"
+
+namespace primal::tasks {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kSeedsFile = "seeds.json";
+
+void set_all(train::Settings& settings, const std::vector<std::string>& assignments) {
+  for (const std::string& text : assignments) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos) throw Error("--set " + text + ": expected key=value");
+    settings.set(text.substr(0, equals), text.substr(equals + 1), "--set");
+  }
+}
+
+void resolve(train::Settings& settings, const TrainRequest& request) {
+  settings.read_file(preset_file(request.preset));
+  settings.read_environment();
+  settings.set("run.preset", request.preset, "preset");
+  set_all(settings, request.set);
+}
+
+fs::path default_folder(const TimeSeriesConfig& config) {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  char date[32];
+  std::strftime(date, sizeof date, "%Y%m%d-%H%M%S", std::localtime(&now));
+  std::string name = fs::path(config.run.preset).stem().string();
+  return fs::path("runs") / (name + "-" + name_of(config.run.protocol) + "-" + date);
+}
+
+// Changes that leave what has been done valid.
+bool may_change(const std::string& assignment) {
+  const std::string key = assignment.substr(0, assignment.find('='));
+  return key == "train.epochs" || key == "train.patience" || key == "run.threads" || key.starts_with("train.checkpoint");
+}
+
+TimeSeriesConfig resumed_config(const fs::path& folder, const std::vector<std::string>& set) {
+  TimeSeriesConfig config;
+  train::Settings settings;
+  add_settings(settings, config);
+  settings.read_file(folder / "config.toml");
+  for (const std::string& assignment : set) {
+    if (!may_change(assignment)) {
+      throw Error("--set " + assignment + ": a resumed run keeps its configuration; only train.epochs, train.patience, "
+                  "train.checkpoint_* and run.threads may change");
+    }
+  }
+  set_all(settings, set);
+  check(config);
+  return config;
+}
+
+std::string seed_folder(int64_t seed) { return "seed-" + std::to_string(seed); }
+
+// Seeds one after another; a seed that has a folder goes on where it stood.
+TrainSummary train_seeds(const fs::path& folder, TimeSeriesConfig config, int64_t count, const TrainRequest& request,
+                         train::Progress& progress) {
+  TrainSummary summary{.folder = folder};
+  const int64_t first = config.train.seed;
+  for (int64_t seed = first; seed < first + count; ++seed) {
+    const fs::path own = folder / seed_folder(seed);
+    config.train.seed = seed;
+    const bool exists = fs::exists(own / "config.toml");
+    if (exists) config = resumed_config(own, request.set);
+    train::RunDirectory run =
+        exists ? train::RunDirectory::resume(own) : train::RunDirectory::create(own, config_text(config));
+    const RunOutcome outcome = run_time_series(config, data_search_path(request.data), run, progress);
+    if (outcome.interrupted) {
+      summary.interrupted = true;
+      return summary;
+    }
+    summary.results.push_back(outcome.result);
+  }
+  return summary;
+}
+
+TrainSummary train_one(train::RunDirectory run, const TimeSeriesConfig& config, const TrainRequest& request,
+                       train::Progress& progress) {
+  const RunOutcome outcome = run_time_series(config, data_search_path(request.data), run, progress);
+  TrainSummary summary{.interrupted = outcome.interrupted, .folder = run.path()};
+  if (!outcome.interrupted) summary.results.push_back(outcome.result);
+  return summary;
+}
+
+std::string describe_one(const RunResult& result) {
+  std::string text = "test accuracy " + train::format_percent(result.test.accuracy) + " (" + result.model + " on " +
+                     result.data + ", protocol " + name_of(result.protocol) + ", seed " + std::to_string(result.seed) +
+                     ", epoch " + std::to_string(result.best_epoch) + " of " + std::to_string(result.epochs);
+  if (result.protocol == Protocol::honest) {
+    text += " by validation accuracy " + train::format_percent(result.validation_accuracy);
+    if (result.refit) text += ", refitted on all of TRAIN";
+  } else {
+    text += " by TEST itself";
+  }
+  return text + ")";
+}
+
+}  // namespace
+
+TimeSeriesConfig resolve_config(const TrainRequest& request) {
+  TimeSeriesConfig config;
+  train::Settings settings;
+  add_settings(settings, config);
+  resolve(settings, request);
+  check(config);
+  return config;
+}
+
+std::string config_text(TimeSeriesConfig config) {
+  train::Settings settings;
+  add_settings(settings, config);
+  return settings.toml();
+}
+
+std::string list_keys(const TrainRequest& request) {
+  TimeSeriesConfig config;
+  train::Settings settings;
+  add_settings(settings, config);
+  resolve(settings, request);
+  return settings.listing();
+}
+
+TrainSummary train_new(const TrainRequest& request, train::Progress& progress) {
+  const TimeSeriesConfig config = resolve_config(request);
+  if (request.seeds < 1) throw Error("--seeds: expected at least 1, got " + std::to_string(request.seeds));
+  const fs::path folder = request.run.value_or(default_folder(config));
+  if (fs::exists(folder / kSeedsFile)) {
+    throw Error(folder.string() + ": there are runs already; go on with them by --resume " + folder.string());
+  }
+  // Whether the data are there is known before the folder is made.
+  const SeriesData data(config, data_search_path(request.data));
+  if (request.seeds == 1) {
+    return train_one(train::RunDirectory::create(folder, config_text(config)), config, request, progress);
+  }
+  fs::create_directories(folder);
+  data::write_file_atomically(folder / kSeedsFile, nlohmann::json{{"seeds", request.seeds}}.dump() + "\n");
+  data::write_file_atomically(folder / "seeds.toml", config_text(config));
+  return train_seeds(folder, config, request.seeds, request, progress);
+}
+
+TrainSummary train_resumed(const fs::path& folder, const TrainRequest& request, train::Progress& progress) {
+  if (!fs::exists(folder / kSeedsFile)) {
+    train::RunDirectory run = train::RunDirectory::resume(folder);
+    return train_one(std::move(run), resumed_config(folder, request.set), request, progress);
+  }
+  TimeSeriesConfig config;
+  train::Settings settings;
+  add_settings(settings, config);
+  settings.read_file(folder / "seeds.toml");
+  const nlohmann::json seeds = train::read_json(folder / kSeedsFile);
+  return train_seeds(folder, config, seeds.value("seeds", int64_t{1}), request, progress);
+}
+
+MeanDeviation mean_deviation(const std::vector<double>& values) {
+  MeanDeviation result;
+  const double count = static_cast<double>(values.size());
+  for (const double value : values) result.mean += value / count;
+  for (const double value : values) result.deviation += (value - result.mean) * (value - result.mean);
+  result.deviation = values.size() > 1 ? std::sqrt(result.deviation / (count - 1)) : 0;
+  return result;
+}
+
+std::string describe(const TrainSummary& summary) {
+  std::string text;
+  std::vector<double> accuracies;
+  for (const RunResult& result : summary.results) {
+    text += describe_one(result) + "\n";
+    accuracies.push_back(result.test.accuracy);
+  }
+  if (accuracies.size() > 1) {
+    const MeanDeviation all = mean_deviation(accuracies);
+    text += "mean " + train::format_percent(all.mean) + " +- " + train::format_percent(all.deviation) + " over " +
+            std::to_string(accuracies.size()) + " seeds, protocol " + name_of(summary.results.front().protocol) + "\n";
+  }
+  return text;
+}
+
+}  // namespace primal::tasks

@@ -1,0 +1,44 @@
+#include "train/autocast.h"
+
+#include <ATen/autocast_mode.h>
+
+#include <algorithm>
+
+#include "kernels/cpu_features.h"
+#include "primal/error.h"
+
+namespace primal::train {
+
+namespace {
+
+bool cpu_has_bfloat16() {
+  const auto features = kernels::cpu_features();
+  return std::any_of(features.begin(), features.end(), [](const auto& feature) {
+    return feature.present && (feature.name == "avx512bf16" || feature.name == "amx-bf16");
+  });
+}
+
+}  // namespace
+
+Autocast::Autocast(const std::string& precision)
+    : enabled_(precision == "bfloat16" || (precision == "auto" && cpu_has_bfloat16())) {
+  if (precision != "float32" && precision != "bfloat16" && precision != "auto") {
+    throw Error("train.precision: expected float32, bfloat16 or auto, got \"" + precision + "\"");
+  }
+}
+
+Autocast::Scope::Scope(bool enable) : enabled_(enable), before_(at::autocast::is_autocast_enabled(at::kCPU)) {
+  if (!enabled_) return;
+  at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+  at::autocast::set_autocast_enabled(at::kCPU, true);
+  at::autocast::increment_nesting();
+}
+
+Autocast::Scope::~Scope() {
+  if (!enabled_) return;
+  // The weights' bfloat16 copies are kept during a pass and are stale after it.
+  if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+  at::autocast::set_autocast_enabled(at::kCPU, before_);
+}
+
+}  // namespace primal::train

@@ -1,0 +1,46 @@
+#include "train/compute_threads.h"
+
+#include <ATen/Parallel.h>
+
+#include <atomic>
+#include <string>
+
+#include "kernels/flush_denormals.h"
+#include "primal/error.h"
+
+#if AT_PARALLEL_OPENMP && !defined(_OPENMP) && !defined(__clang_analyzer__)
+#error "compile with -fopenmp: without it, LibTorch's header makes at::parallel_for a serial loop in our files"
+#endif
+
+namespace primal::train {
+
+namespace {
+
+// As many pieces of work as threads, so that each gets exactly one.
+template <typename Body>
+void on_every_thread(const Body& body) {
+  body();
+  at::parallel_for(0, at::get_num_threads(), 1, [&](int64_t, int64_t) { body(); });
+}
+
+}  // namespace
+
+void set_up_compute_threads(int threads) {
+  if (threads < 1) throw Error("compute threads: " + std::to_string(threads) + ", expected at least 1");
+  at::set_num_threads(threads);
+  if (!kernels::set_flush_denormals(true)) return;  // a CPU where it cannot be set
+  on_every_thread([] { kernels::set_flush_denormals(true); });
+  if (!denormals_are_flushed_everywhere()) {
+    throw Error("compute threads: one of " + std::to_string(threads) + " threads does not flush denormal numbers");
+  }
+}
+
+bool denormals_are_flushed_everywhere() {
+  std::atomic<bool> everywhere = true;
+  on_every_thread([&] {
+    if (!kernels::flushes_denormals()) everywhere = false;
+  });
+  return everywhere;
+}
+
+}  // namespace primal::train

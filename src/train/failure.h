@@ -1,0 +1,14 @@
+// train::Failure: a run that cannot go on, through no mistake in its input.
+#pragma once
+
+#include <stdexcept>
+
+namespace primal::train {
+
+/// A loss that is not finite, say. The program ends with exit code 1.
+class Failure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace primal::train

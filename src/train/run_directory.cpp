@@ -1,0 +1,94 @@
+#include "train/run_directory.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "data/atomic_file.h"
+#include "primal/error.h"
+
+namespace primal::train {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kMetrics = "metrics.jsonl";
+
+void append(const fs::path& path, std::string_view line) {
+  std::ofstream file(path, std::ios::app | std::ios::binary);
+  file << line << '\n' << std::flush;
+  if (!file) throw Error(path.string() + ": could not be written: " + std::strerror(errno));
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
+  const fs::path lock = path_ / ".lock";
+  lock_ = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (lock_ < 0) throw Error(lock.string() + ": could not be opened: " + std::strerror(errno));
+  if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+    close(lock_);
+    throw Error(path_.string() + ": another process is working in this run");
+  }
+}
+
+RunDirectory::RunDirectory(RunDirectory&& other) noexcept
+    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+
+RunDirectory::~RunDirectory() {
+  if (lock_ >= 0) close(lock_);
+}
+
+RunDirectory RunDirectory::create(const fs::path& path, std::string_view config) {
+  if (fs::exists(path / "config.toml")) {
+    throw Error(path.string() + ": there is a run already; go on with it by --resume " + path.string());
+  }
+  std::error_code failure;
+  fs::create_directories(path, failure);
+  if (failure) throw Error(path.string() + ": could not be created: " + failure.message());
+  RunDirectory run(path);
+  run.write("config.toml", config);
+  return run;
+}
+
+RunDirectory RunDirectory::resume(const fs::path& path) {
+  if (!fs::exists(path / "config.toml")) throw Error(path.string() + ": no run here (config.toml is missing)");
+  return RunDirectory(path);
+}
+
+void RunDirectory::metric(const nlohmann::json& record) { append(path_ / kMetrics, record.dump()); }
+
+int64_t RunDirectory::metric_bytes() const {
+  std::error_code missing;
+  const auto bytes = fs::file_size(path_ / kMetrics, missing);
+  return missing ? 0 : static_cast<int64_t>(bytes);
+}
+
+void RunDirectory::forget_metrics_after(int64_t bytes) {
+  if (bytes < metric_bytes()) fs::resize_file(path_ / kMetrics, static_cast<uintmax_t>(bytes));
+}
+
+void RunDirectory::log(std::string_view line) { append(path_ / "log.txt", line); }
+
+void RunDirectory::write(const std::string& name, std::string_view text) const {
+  data::write_file_atomically(path_ / name, text);
+}
+
+nlohmann::json read_json(const fs::path& path) {
+  std::ifstream file(path);
+  if (!file) throw Error(path.string() + ": could not be opened: " + std::strerror(errno));
+  try {
+    return nlohmann::json::parse(file);
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(path.string() + ": " + error.what());
+  }
+}
+
+}  // namespace primal::train

@@ -1,0 +1,291 @@
+#include "train/trainer.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "primal/error.h"
+#include "train/autocast.h"
+#include "train/checkpoint.h"
+#include "train/epoch_order.h"
+#include "train/event_file.h"
+#include "train/failure.h"
+#include "train/interrupt.h"
+#include "train/trainer_state.h"
+
+namespace primal::train {
+
+namespace {
+
+constexpr const char* kGenerator = "random_generator";  // its state, among the tensors of the optimizer
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Biases, norms, Lambda and frequencies are not decayed: all of them are vectors but Lambda.
+bool decays(const std::string& name, const torch::Tensor& parameter) {
+  return parameter.dim() > 1 && !name.ends_with(".lam");
+}
+
+std::vector<Optimizer::Parameter> parameters_of(const torch::nn::Module& model) {
+  std::vector<Optimizer::Parameter> parameters;
+  for (const auto& entry : model.named_parameters()) {
+    parameters.push_back({entry.key(), entry.value(), decays(entry.key(), entry.value())});
+  }
+  return parameters;
+}
+
+// A better accuracy, or the same with a smaller loss: on a small validation part many epochs have the same accuracy.
+bool is_better(const Evaluation& a, const Evaluation& b) {
+  return a.accuracy > b.accuracy || (a.accuracy == b.accuracy && a.loss < b.loss);
+}
+
+double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return values.empty() ? std::nan("") : sum / static_cast<double>(values.size());
+}
+
+}  // namespace
+
+class Trainer::Loop {
+ public:
+  Loop(Problem& problem, TrainOptions train, OptimizerOptions optimizer, ScheduleOptions schedule, RunDirectory& run,
+       Progress& progress)
+      : problem_(problem),
+        options_(std::move(train)),
+        schedule_(schedule),
+        optimizer_(parameters_of(problem.model()), optimizer),
+        autocast_(options_.precision),
+        run_(run),
+        progress_(progress) {
+    batches_ = (problem.examples() + options_.batch - 1) / options_.batch;
+    schedule_.total_steps = options_.epochs * steps_per_epoch();
+    check(schedule_);
+    const bool resumed = resume();
+    events_.emplace(run.path(), resumed ? EventFileOptions{.purge_step = state_.step + 1} : EventFileOptions{});
+  }
+
+  Outcome run();
+  void restore_best() {
+    const auto path = run_.path() / "best";
+    load_tensors(problem_.model(), load_checkpoint(path).model, path.string());
+  }
+
+ private:
+  int64_t steps_per_epoch() const { return (batches_ + options_.accumulate - 1) / options_.accumulate; }
+  int64_t last_epoch() const { return options_.last_epoch.value_or(options_.epochs); }
+
+  bool resume();  // whether there was a checkpoint
+  void save();
+  bool wants_checkpoint() const;
+  void run_epoch(const InterruptGuard& interrupt);
+  void take_step(std::span<const int64_t> order);
+  void finish_epoch();
+  void evaluate();
+  void show_progress(const BatchLoss& batch);
+  Outcome outcome(bool interrupted) const;
+
+  Problem& problem_;
+  TrainOptions options_;
+  ScheduleOptions schedule_;
+  Optimizer optimizer_;
+  Autocast autocast_;
+  RunDirectory& run_;
+  Progress& progress_;
+  std::optional<EventFile> events_;
+  TrainerState state_;
+  int64_t batches_ = 0;  // per epoch
+  int64_t saved_step_ = -1;
+  Clock::time_point saved_at_ = Clock::now();
+};
+
+bool Trainer::Loop::resume() {
+  const auto newest = latest_checkpoint(run_.checkpoints());
+  if (!newest) {
+    run_.forget_metrics_after(0);
+    return false;
+  }
+  Checkpoint checkpoint = load_checkpoint(*newest);
+  state_ = trainer_state(checkpoint.state, (*newest / "state.json").string());
+  load_tensors(problem_.model(), checkpoint.model, (*newest / "model.safetensors").string());
+  auto generator = checkpoint.optimizer.extract(kGenerator);
+  if (generator.empty()) throw Error((*newest / "optimizer.safetensors").string() + ": no " + kGenerator);
+  optimizer_.load_state(checkpoint.optimizer);
+  at::Generator random = at::detail::getDefaultCPUGenerator();
+  random.set_state(generator.mapped().clone());
+  run_.forget_metrics_after(state_.metric_bytes);
+  saved_step_ = state_.step;
+  return true;
+}
+
+void Trainer::Loop::save() {
+  if (saved_step_ == state_.step) return;
+  state_.metric_bytes = run_.metric_bytes();
+  Checkpoint checkpoint{tensors_of(problem_.model()), optimizer_.state(), to_text(state_)};
+  checkpoint.optimizer[kGenerator] = at::detail::getDefaultCPUGenerator().get_state();
+  save_checkpoint(run_.checkpoints(), "step-" + std::to_string(state_.step), checkpoint);
+  remove_old_checkpoints(run_.checkpoints(), options_.checkpoints_kept);
+  saved_step_ = state_.step;
+  saved_at_ = Clock::now();
+}
+
+bool Trainer::Loop::wants_checkpoint() const {
+  return (options_.checkpoint_steps > 0 && state_.step % options_.checkpoint_steps == 0) ||
+         seconds_since(saved_at_) >= options_.checkpoint_seconds;
+}
+
+// One step of the optimizer: `accumulate` batches, or what is left of the epoch.
+void Trainer::Loop::take_step(std::span<const int64_t> order) {
+  const auto start = Clock::now();
+  const int64_t last = std::min(state_.batch + options_.accumulate, batches_);
+  const int64_t examples = std::min<int64_t>(last * options_.batch, problem_.examples()) - state_.batch * options_.batch;
+  optimizer_.zero_grad();
+  BatchLoss shown;
+  for (; state_.batch < last; ++state_.batch) {
+    const int64_t first = state_.batch * options_.batch;
+    const auto chosen = order.subspan(first, std::min<int64_t>(options_.batch, problem_.examples() - first));
+    BatchLoss batch = autocast_.run([&] { return problem_.loss(chosen); });
+    if (!std::isfinite(batch.task + batch.ksvd)) {
+      throw Failure("the loss became " + std::to_string(batch.task + batch.ksvd) + " at step " +
+                    std::to_string(state_.step + 1) + "; try a smaller optimizer.lr or train.clip=1");
+    }
+    // Batches weigh by their examples, so that accumulating gives the gradient of one large batch.
+    (batch.total * (static_cast<double>(batch.examples) / static_cast<double>(examples))).backward();
+    state_.sums.add(batch);
+    state_.tokens += batch.tokens;
+    batch.total.reset();
+    shown = std::move(batch);
+  }
+  const double norm = optimizer_.gradient_norm();
+  const OptimizerOptions& optimizer = optimizer_.options();
+  const double base_momentum = optimizer.kind == OptimizerKind::sgd ? optimizer.momentum : optimizer.beta1;
+  optimizer_.step(learning_rate(schedule_, optimizer.lr, state_.step),
+                  options_.clip > 0 && norm > options_.clip ? options_.clip / norm : 1,
+                  momentum(schedule_, base_momentum, state_.step));
+  ++state_.step;
+  ++state_.sums.steps;
+  state_.sums.gradient_norm += norm;
+  const double seconds = seconds_since(start);
+  state_.sums.seconds += seconds;
+  state_.seconds += seconds;
+  show_progress(shown);
+}
+
+void Trainer::Loop::show_progress(const BatchLoss& batch) {
+  const EpochSums& sums = state_.sums;
+  const int64_t steps = steps_per_epoch();
+  progress_.update({.epoch = state_.epoch + 1,
+                    .epochs = last_epoch(),
+                    .step = sums.steps,
+                    .steps = steps,
+                    .done_steps = state_.step,
+                    .total_steps = last_epoch() * steps,
+                    .loss = sums.loss / static_cast<double>(sums.examples),
+                    .accuracy = static_cast<double>(sums.correct) / static_cast<double>(sums.examples),
+                    .objective = mean(batch.objective),
+                    .tokens_per_second = static_cast<double>(sums.tokens) / sums.seconds});
+}
+
+void Trainer::Loop::run_epoch(const InterruptGuard& interrupt) {
+  const std::vector<int64_t> order = epoch_order(problem_.examples(), options_.seed, state_.epoch);
+  problem_.model().train();
+  while (state_.batch < batches_) {
+    take_step(order);
+    // At the end of an epoch the evaluation comes first: a checkpoint after it does not have to repeat it.
+    if (state_.batch == batches_) break;
+    if (interrupt.interrupted()) return;
+    if (wants_checkpoint()) save();
+  }
+  finish_epoch();
+}
+
+void Trainer::Loop::finish_epoch() {
+  const EpochSums sums = std::exchange(state_.sums, {});
+  state_.batch = 0;
+  ++state_.epoch;
+  const double examples = static_cast<double>(sums.examples);
+  std::vector<double> objective = sums.objective;
+  for (double& value : objective) value /= examples;
+  const double rate = learning_rate(schedule_, optimizer_.options().lr, state_.step - 1);
+  const double accuracy = static_cast<double>(sums.correct) / examples;
+  run_.metric({{"kind", "epoch"},
+               {"epoch", state_.epoch},
+               {"step", state_.step},
+               {"loss", sums.loss / examples},
+               {"task_loss", sums.task / examples},
+               {"ksvd", sums.ksvd / examples},
+               {"accuracy", accuracy},
+               {"objective", objective},
+               {"gradient_norm", sums.gradient_norm / static_cast<double>(sums.steps)},
+               {"learning_rate", rate},
+               {"seconds", sums.seconds},
+               {"tokens_per_second", static_cast<double>(sums.tokens) / sums.seconds}});
+  events_->scalar("train/loss", sums.task / examples, state_.step);
+  events_->scalar("train/ksvd", sums.ksvd / examples, state_.step);
+  events_->scalar("train/accuracy", accuracy, state_.step);
+  events_->scalar("train/learning_rate", rate, state_.step);
+  for (size_t i = 0; i < objective.size(); ++i) {
+    events_->scalar("train/J of layer " + std::to_string(i + 1), objective[i], state_.step);
+  }
+  if (options_.evaluates && options_.evaluates(state_.epoch)) evaluate();
+  events_->flush();
+}
+
+void Trainer::Loop::evaluate() {
+  const auto start = Clock::now();
+  problem_.model().eval();
+  torch::NoGradGuard no_grad;
+  const Evaluation evaluation = autocast_.run([&] { return problem_.evaluate(options_.selection); });
+  const std::string split = options_.selection == Part::validation ? "validation" : "test";
+  run_.metric({{"kind", "evaluation"},
+               {"split", split},
+               {"epoch", state_.epoch},
+               {"step", state_.step},
+               {"loss", evaluation.loss},
+               {"accuracy", evaluation.accuracy},
+               {"objective", evaluation.objective},
+               {"seconds", seconds_since(start)}});
+  events_->scalar(split + "/loss", evaluation.loss, state_.step);
+  events_->scalar(split + "/accuracy", evaluation.accuracy, state_.step);
+  if (state_.best.epoch >= 0 && !is_better(evaluation, state_.best.evaluation)) return;
+  state_.best = {state_.epoch, evaluation};
+  const nlohmann::json facts = {{"epoch", state_.epoch}, {"step", state_.step}, {"split", split}, {"evaluation", evaluation}};
+  save_checkpoint(run_.path(), "best", {tensors_of(problem_.model()), {}, facts.dump(2)});
+}
+
+Outcome Trainer::Loop::run() {
+  const InterruptGuard interrupt;
+  if (state_.step == 0 && state_.best.epoch < 0 && options_.evaluates && options_.evaluates(0)) evaluate();
+  while (state_.epoch < last_epoch() && !state_.stopped_early) {
+    run_epoch(interrupt);
+    state_.stopped_early = options_.patience > 0 && state_.best.epoch >= 0 &&
+                           state_.epoch - state_.best.epoch >= options_.patience && state_.batch == 0;
+    if (interrupt.interrupted()) {
+      save();
+      progress_.finish();
+      return outcome(true);
+    }
+    if (wants_checkpoint()) save();
+  }
+  save();
+  progress_.finish();
+  return outcome(false);
+}
+
+Outcome Trainer::Loop::outcome(bool interrupted) const {
+  return {interrupted, state_.epoch, state_.best, state_.seconds, state_.tokens};
+}
+
+Trainer::Trainer(Problem& problem, TrainOptions train, OptimizerOptions optimizer, ScheduleOptions schedule,
+                 RunDirectory& run, Progress& progress)
+    : loop_(std::make_unique<Loop>(problem, std::move(train), optimizer, schedule, run, progress)) {}
+Trainer::~Trainer() = default;
+
+Outcome Trainer::run() { return loop_->run(); }
+void Trainer::restore_best() { loop_->restore_best(); }
+
+}  // namespace primal::train

@@ -1,0 +1,37 @@
+#include "train/trainer_state.h"
+
+#include <nlohmann/json.hpp>
+
+#include "primal/error.h"
+
+namespace primal::train {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(EpochSums, loss, task, ksvd, objective, gradient_norm, examples, correct, tokens,
+                                   steps, seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BestEpoch, epoch, evaluation)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainerState, epoch, batch, step, sums, best, seconds, tokens, metric_bytes,
+                                   stopped_early)
+
+void EpochSums::add(const BatchLoss& batch_loss) {
+  const double count = static_cast<double>(batch_loss.examples);
+  task += batch_loss.task * count;
+  ksvd += batch_loss.ksvd * count;
+  loss += (batch_loss.task + batch_loss.ksvd) * count;
+  objective.resize(batch_loss.objective.size());
+  for (size_t i = 0; i < objective.size(); ++i) objective[i] += batch_loss.objective[i] * count;
+  examples += batch_loss.examples;
+  correct += batch_loss.correct;
+  tokens += batch_loss.tokens;
+}
+
+std::string to_text(const TrainerState& state) { return nlohmann::json(state).dump(2); }
+
+TrainerState trainer_state(const std::string& text, const std::string& file) {
+  try {
+    return nlohmann::json::parse(text).get<TrainerState>();
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(file + ": " + error.what());
+  }
+}
+
+}  // namespace primal::train

@@ -1,0 +1,149 @@
+// The page: complete, closed to the outside, and deaf to what a hostile run puts into its texts.
+#include "report/page.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "report/fake_run.h"
+#include "report/page_files.h"
+#include "report/report_page.h"
+#include "report/sweep_page.h"
+#include "support/files.h"
+
+namespace {
+
+using primal::report::load_run;
+using primal::report::report_page;
+using primal::tests::FakeRun;
+
+using ReportPage = primal::tests::FolderTest;
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+nlohmann::json data_of(const std::string& page) {
+  const std::string open = "<script type=\"application/json\" id=\"data\">";
+  const std::size_t start = page.find(open) + open.size();
+  return nlohmann::json::parse(page.substr(start, page.find("</script>", start) - start));
+}
+
+TEST(PageFiles, AreEmbeddedAndCannotEndTheirScript) {
+  ASSERT_FALSE(primal::report::page_files().empty());
+  EXPECT_EQ(primal::report::page_files()[0].name, "chart.min.js") << "the others need it";
+  for (const auto& file : primal::report::page_files()) {
+    EXPECT_FALSE(file.text.empty()) << file.name;
+    EXPECT_EQ(file.sha256_hex.size(), 64u) << file.name;
+    if (file.name.ends_with(".html")) continue;
+    EXPECT_EQ(file.text.find("</s"), file.text.npos) << file.name << " would end its own element";
+    EXPECT_EQ(file.text.find("<!--"), file.text.npos) << file.name;
+    EXPECT_EQ(file.text.find('\r'), file.text.npos) << file.name << ": browsers change it, and the hash with it";
+  }
+}
+
+TEST(Page, EscapesTexts) {
+  EXPECT_EQ(primal::report::escape_html("<a href=\"x\">&'"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
+  EXPECT_EQ(primal::report::script_json("</script>"), "\"\\u003c/script>\"");
+  EXPECT_EQ(primal::report::script_json("a\xff"), "\"a\xEF\xBF\xBD\"") << "no UTF-8";
+}
+
+TEST(Page, RoundsNumbersToSixDigits) {
+  EXPECT_EQ(primal::report::rounded(0.12345678).dump(), "0.123457");
+  EXPECT_EQ(primal::report::rounded(1.0 / 0.0).dump(), "null");
+}
+
+TEST_F(ReportPage, HoldsTheFiguresOfARun) {
+  const nlohmann::json data = data_of(report_page({load_run(FakeRun().write(folder))}));
+  EXPECT_EQ(data["kind"], "runs");
+  EXPECT_TRUE(data["comparison"].is_null());
+  const auto& run = data["runs"][0];
+  EXPECT_EQ(run["epochs"]["taskLoss"], nlohmann::json({1.5, 1.5, 1.5}));
+  EXPECT_EQ(run["result"]["test"]["hits"], 8);
+  EXPECT_EQ(run["result"]["test"]["cases"], 10);
+  EXPECT_EQ(run["layers"][0]["lambda"]["mean"], nlohmann::json({0.45, 0.35, 0.25})) << "each head is sorted first";
+  EXPECT_EQ(run["layers"][0]["lambda"]["low"], nlohmann::json({0.3, 0.2, 0.1}));
+}
+
+TEST_F(ReportPage, ShowsAnUnfinishedRun) {
+  FakeRun fake;
+  fake.result = nullptr;
+  const std::string page = report_page({load_run(fake.write(folder / "half"))});
+  EXPECT_TRUE(data_of(page)["runs"][0]["result"].is_null());
+  EXPECT_NE(page.find("half: unfinished, 3 epochs"), page.npos);
+}
+
+TEST_F(ReportPage, HostileNamesStayText) {
+  FakeRun fake;
+  fake.result["data"] = primal::tests::kHostileNames[0];
+  fake.config += "x = \"</script><script>alert(2)</script>\"\n";
+  const std::string page = report_page({load_run(fake.write(folder / "<img src=x onerror=alert(3)>"))});
+  EXPECT_EQ(page.find("<script>alert"), page.npos);
+  EXPECT_EQ(page.find("<img"), page.npos);
+  EXPECT_EQ(count(page, "<script"), count(page, "</script>"));
+  EXPECT_EQ(data_of(page)["runs"][0]["result"]["test"]["classes"][2]["name"], primal::tests::kHostileNames[2]);
+}
+
+TEST_F(ReportPage, AsksForNothingFromOutside) {
+  const std::string page = report_page({load_run(FakeRun().write(folder))});
+  EXPECT_NE(page.find("default-src 'none'"), page.npos);
+  EXPECT_EQ(page.find("unsafe-inline"), page.npos);
+  EXPECT_EQ(count(page, "'sha256-"), primal::report::page_files().size() - 1) << "all but the template";
+  EXPECT_TRUE(std::regex_search(page, std::regex("'sha256-[A-Za-z0-9+/]{43}='")));
+  EXPECT_EQ(page.find("src=\"http"), page.npos);
+  EXPECT_EQ(page.find("<link"), page.npos);
+}
+
+TEST_F(ReportPage, ComparesSeveralRuns) {
+  FakeRun second;
+  second.result["seed"] = 2;
+  second.config += "[model]\nrank = 7\n";
+  const auto runs = {load_run(FakeRun().write(folder / "a")), load_run(second.write(folder / "b"))};
+  const nlohmann::json data = data_of(report_page(runs));
+  EXPECT_EQ(data["comparison"]["groups"][0]["runs"], nlohmann::json({0, 1}));
+  EXPECT_EQ(data["comparison"]["differences"][0]["key"], "model.rank");
+  EXPECT_EQ(data["runs"][1]["name"], "b");
+}
+
+TEST(ReportPageErrors, NeedsARun) {
+  EXPECT_EQ(primal::tests::error_of([] { report_page({}); }), "report: expected at least one run directory, got none");
+}
+
+primal::report::SweepResults sweep() {
+  primal::report::SweepResults results;
+  results.title = "uea/<b>";
+  results.keys = {{"model.rank", {"10", "20"}}};
+  results.cells = {{{{"model.rank", "10"}}, 0.9, 0.01, 3, 60, "runs/a", true},
+                   {{{"model.rank", "20"}}, 0.95, 0.02, 3, 61.25, "runs/b", true},
+                   {{{"model.rank", "30"}}}};
+  return results;
+}
+
+TEST(SweepPage, HoldsCellsAndTheBest) {
+  const std::string page = primal::report::sweep_page(sweep());
+  EXPECT_EQ(page.find("<b>"), page.npos);
+  const nlohmann::json data = data_of(page);
+  EXPECT_EQ(data["kind"], "sweep");
+  EXPECT_EQ(data["best"], 1);
+  EXPECT_TRUE(data["cells"][2]["accuracy"].is_null());
+}
+
+TEST(SweepTable, AlignsItsColumnsAndMarksTheBest) {
+  EXPECT_EQ(primal::report::sweep_table(sweep()),
+            "  model.rank  test accuracy %    +-  seeds  seconds  run\n"
+            "          10            90.00  1.00      3     60.0  runs/a\n"
+            "*         20            95.00  2.00      3     61.2  runs/b\n"
+            "          30                -     -      0        -  unfinished\n");
+}
+
+TEST(SweepTable, AnEmptySweepHasNoBest) {
+  primal::report::SweepResults results = sweep();
+  results.cells.clear();
+  EXPECT_EQ(primal::report::sweep_table(results).find('*'), std::string::npos);
+  EXPECT_TRUE(data_of(primal::report::sweep_page(results))["best"].is_null());
+}
+
+}  // namespace

@@ -1,0 +1,453 @@
+#include "train/optimizer.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "support/cpu_targets.h"
+#include "support/errors.h"
+#include "support/tensors.h"
+#include "support/threads.h"
+#include "train/compute_threads.h"
+
+namespace primal::train {
+namespace {
+
+using tests::close;
+using tests::contains;
+using tests::error_of;
+using tests::on_every_cpu_target;
+using tests::same;
+using tests::ThreadsGuard;
+
+using Values = std::vector<double>;
+
+const std::vector<OptimizerKind> kAllKinds{OptimizerKind::adamw, OptimizerKind::adam, OptimizerKind::radam,
+                                           OptimizerKind::radam_published, OptimizerKind::sgd};
+
+at::Tensor values(const Values& list, at::ScalarType type = at::kDouble) { return at::tensor(list, type); }
+
+void set_gradient(at::Tensor parameter, const at::Tensor& gradient) { parameter.mutable_grad() = gradient; }
+
+OptimizerOptions options_of_torch_runs(OptimizerKind kind) {
+  return {.kind = kind, .lr = 0.02, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.1};
+}
+
+// What the numbers below were made with, torch 2.13:
+//
+//   torch.set_default_dtype(torch.float64)
+//   p = torch.tensor([0.5, -1.25, 2.0], requires_grad=True)
+//   optimizer = ...([p], lr=0.02, weight_decay=0.1, ...)   # as above each test's numbers
+//   for t in range(8):
+//       p.grad = torch.tensor([0.3, -0.7, 0.2]) * (t - 2.5) + 0.1 * p.detach()
+//       optimizer.step()
+//       if t in (0, 4, 5, 7): print(p)
+//
+// With beta2 = 0.95, RAdam is rectified from t = 5 on.
+std::vector<at::Tensor> run_of_torch(const OptimizerOptions& options, at::ScalarType type) {
+  const at::Tensor p = values({0.5, -1.25, 2.0}, type);
+  Optimizer optimizer({{"p", p}}, options);
+  std::vector<at::Tensor> printed;
+  for (int t = 0; t < 8; ++t) {
+    set_gradient(p, values({0.3, -0.7, 0.2}, type) * (t - 2.5) + 0.1 * p);
+    optimizer.step(options.lr);
+    if (t == 0 || t == 4 || t == 5 || t == 7) printed.push_back(p.clone());
+  }
+  return printed;
+}
+
+void expect_run(const OptimizerOptions& options, const std::vector<Values>& expected) {
+  on_every_cpu_target([&] {
+    for (const auto type : {at::kDouble, at::kFloat}) {
+      const std::vector<at::Tensor> actual = run_of_torch(options, type);
+      ASSERT_EQ(actual.size(), expected.size());
+      for (size_t i = 0; i < actual.size(); ++i) {
+        EXPECT_TRUE(close(actual[i], values(expected[i]), type == at::kDouble ? 1e-13 : 1e-6)) << "print " << i;
+      }
+    }
+  });
+}
+
+// torch.optim.AdamW(..., betas=(0.8, 0.95), eps=1e-6)
+TEST(Optimizer, AdamWAgreesWithTorch) {
+  expect_run(options_of_torch_runs(OptimizerKind::adamw), {{0.518999971428612, -1.26749998769232, 2.01599993333356},
+                                                           {0.555335780856022, -1.29774606095367, 2.00675051154799},
+                                                           {0.544889399022367, -1.2857640611866, 1.98681507082298},
+                                                           {0.511703287465802, -1.24956002854672, 1.94154380843695}});
+}
+
+// torch.optim.Adam(..., betas=(0.8, 0.95), eps=1e-6)
+TEST(Optimizer, AdamAgreesWithTorch) {
+  expect_run(options_of_torch_runs(OptimizerKind::adam), {{0.519999969230817, -1.26999998666668, 2.019999800002},
+                                                          {0.554698059344106, -1.30437543946645, 1.96924534579441},
+                                                          {0.543587090529335, -1.29315971107906, 1.95002917179862},
+                                                          {0.510800465978528, -1.26026295213272, 1.90937525407456}});
+}
+
+// torch.optim.RAdam(..., betas=(0.8, 0.95), eps=1e-6)
+TEST(Optimizer, RAdamAgreesWithTorch) {
+  expect_run(options_of_torch_runs(OptimizerKind::radam), {{0.513, -1.28, 2.002},
+                                                           {0.529262322513902, -1.31661995933514, 1.9863323510634},
+                                                           {0.527252829075277, -1.31456986223982, 1.98283160747809},
+                                                           {0.518869162939663, -1.30613207696638, 1.97246963742525}});
+}
+
+// torch.optim.SGD(..., momentum=0.9)
+TEST(Optimizer, SgdAgreesWithTorch) {
+  expect_run(options_of_torch_runs(OptimizerKind::sgd), {{0.513, -1.28, 2.002},
+                                                         {0.558382699312128, -1.38188613639168, 1.95211855947571},
+                                                         {0.539695094804595, -1.33675774352663, 1.90918050952115},
+                                                         {0.434738738494723, -1.08836165224068, 1.76925107405639}});
+}
+
+// torch.optim.SGD(..., momentum=0.9, nesterov=True)
+TEST(Optimizer, NesterovAgreesWithTorch) {
+  OptimizerOptions options = options_of_torch_runs(OptimizerKind::sgd);
+  options.nesterov = true;
+  expect_run(options, {{0.5247, -1.307, 2.0038},
+                       {0.556268177323046, -1.3757732653543, 1.92712915022587},
+                       {0.522085137166719, -1.29434202727071, 1.87092423574513},
+                       {0.375699151037797, -0.949059502007373, 1.69902909240882}});
+}
+
+// torch.optim.SGD(..., momentum=0)
+TEST(Optimizer, SgdWithoutMomentumAgreesWithTorch) {
+  OptimizerOptions options = options_of_torch_runs(OptimizerKind::sgd);
+  options.momentum = 0;
+  expect_run(options, {{0.513, -1.28, 2.002},
+                       {0.504721596227328, -1.25936367130368, 1.97007999961651},
+                       {0.487702709842419, -1.21932621661847, 1.95219967961805},
+                       {0.435892891407037, -1.09778711610498, 1.90466931737598}});
+}
+
+// SPEC 3.1, as it stands there. beta2 = 0.999: the first five steps are not rectified.
+TEST(Optimizer, PublishedRAdamIsTheFormulaOfItsAuthors) {
+  const double lr = 1e-3, b1 = 0.9, b2 = 0.999, eps = 1e-8, weight_decay = 0.1;
+  const at::Tensor p = values({0.4});
+  Optimizer optimizer({{"p", p}}, {.kind = OptimizerKind::radam_published, .weight_decay = weight_decay});
+  double x = 0.4, m = 0, v = 0;
+  int rectified = 0;
+  for (int t = 1; t <= 20; ++t) {
+    const double g = std::sin(t) + x;
+    set_gradient(p, values({g}));
+    optimizer.step(lr);
+
+    m = b1 * m + (1 - b1) * g;
+    v = b2 * v + (1 - b2) * g * g;
+    const double b2t = std::pow(b2, t), rho_inf = 1999;
+    const double rho = rho_inf - 2 * t * b2t / (1 - b2t);
+    x -= lr * weight_decay * x;
+    if (rho >= 5) {
+      ++rectified;
+      const double r = std::sqrt((1 - b2t) * (rho - 4) * (rho - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * rho));
+      x -= lr * r / (1 - std::pow(b1, t)) * m / (std::sqrt(v) + eps);
+    } else {
+      x -= lr / (1 - std::pow(b1, t)) * m;
+    }
+    ASSERT_NEAR(p.item<double>(), x, 1e-13) << "step " << t;
+  }
+  EXPECT_EQ(rectified, 15);
+}
+
+/// Parameters of several sizes around the size of a block, many of them tiny, with gradients by formula.
+struct Model {
+  explicit Model(at::ScalarType type = at::kFloat) {
+    for (const int64_t size : {1, 3, 16384, 0, 7, 40000, 5, 16383, 64, 1}) {
+      tensors.push_back(at::linspace(-1, 1, size, type));
+      parameters.push_back({"p" + std::to_string(parameters.size()), tensors.back(), parameters.size() % 2 == 0});
+    }
+  }
+  void set_gradients(int step) {
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      set_gradient(tensors[i], (tensors[i] * (3.0 + static_cast<double>(i)) + step).sin());
+    }
+  }
+  void train(Optimizer& optimizer, int begin, int end) {
+    for (int step = begin; step < end; ++step) {
+      set_gradients(step);
+      norms.push_back(optimizer.gradient_norm());
+      optimizer.step(0.01, 1 / norms.back());
+    }
+  }
+  std::vector<at::Tensor> tensors;
+  std::vector<Optimizer::Parameter> parameters;
+  Values norms;
+};
+
+void expect_same(const std::vector<at::Tensor>& actual, const std::vector<at::Tensor>& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < actual.size(); ++i) EXPECT_TRUE(same(actual[i], expected[i])) << "tensor " << i;
+}
+
+TEST(Optimizer, TheNumberOfThreadsDoesNotChangeABit) {
+  const ThreadsGuard guard;
+  for (const OptimizerKind kind : kAllKinds) {
+    std::vector<Model> runs;
+    for (const int threads : {1, 2, 5}) {
+      at::set_num_threads(threads);
+      Model& model = runs.emplace_back();
+      Optimizer optimizer(model.parameters, {.kind = kind, .weight_decay = 0.1});
+      model.train(optimizer, 0, 8);
+    }
+    for (const Model& run : runs) {
+      expect_same(run.tensors, runs.front().tensors);
+      EXPECT_EQ(run.norms, runs.front().norms);
+    }
+  }
+}
+
+TEST(Optimizer, ARunContinuedFromItsStateEqualsAnUninterruptedOne) {
+  for (const OptimizerKind kind : kAllKinds) {
+    const OptimizerOptions options{.kind = kind, .weight_decay = 0.1};
+    Model whole, parts;
+    Optimizer uninterrupted(whole.parameters, options), first(parts.parameters, options);
+    whole.train(uninterrupted, 0, 9);
+    parts.train(first, 0, 4);
+    const auto state = first.state();
+    first.step(0);  // what happens to the first afterwards is not in the state
+    Optimizer second(parts.parameters, options);
+    second.load_state(state);
+    parts.train(second, 4, 9);
+    expect_same(parts.tensors, whole.tensors);
+  }
+}
+
+TEST(Optimizer, EveryElementIsUpdatedAsIfAlone) {
+  Model together;
+  Optimizer optimizer(together.parameters, {.weight_decay = 0.1});
+  together.set_gradients(0);
+  optimizer.step(0.01);
+  Model alone;
+  alone.set_gradients(0);
+  for (const Optimizer::Parameter& parameter : alone.parameters) {
+    Optimizer({parameter}, {.weight_decay = 0.1}).step(0.01);
+  }
+  expect_same(together.tensors, alone.tensors);
+}
+
+TEST(Optimizer, TheScaleOfTheGradientsIsTheSameAsScaledGradients) {
+  for (const OptimizerKind kind : kAllKinds) {
+    Model told(at::kDouble), done(at::kDouble);
+    Optimizer by_scale(told.parameters, {.kind = kind}), by_hand(done.parameters, {.kind = kind});
+    for (int step = 0; step < 7; ++step) {
+      told.set_gradients(step);
+      done.set_gradients(step);
+      for (at::Tensor& tensor : done.tensors) tensor.mutable_grad().mul_(0.3);
+      by_scale.step(0.01, 0.3);
+      by_hand.step(0.01);
+    }
+    for (size_t i = 0; i < told.tensors.size(); ++i) EXPECT_TRUE(close(told.tensors[i], done.tensors[i], 1e-12));
+  }
+}
+
+TEST(Optimizer, TheGradientNormIsOverAllGradients) {
+  for (const auto type : {at::kFloat, at::kDouble}) {
+    Model model(type);
+    const Optimizer optimizer(model.parameters, {});
+    EXPECT_EQ(optimizer.gradient_norm(), 0);
+    model.set_gradients(3);
+    model.tensors[2].mutable_grad().reset();
+    double sum = 0;
+    for (const at::Tensor& tensor : model.tensors) {
+      if (tensor.grad().defined()) sum += tensor.grad().to(at::kDouble).square().sum().item<double>();
+    }
+    EXPECT_NEAR(optimizer.gradient_norm(), std::sqrt(sum), 1e-10 * std::sqrt(sum));
+  }
+}
+
+TEST(Optimizer, AGradientInAnotherOrderOfMemoryIsReadByItsIndices) {
+  const at::Tensor p = at::zeros({2, 3}), q = at::zeros({2, 3});
+  const at::Tensor gradient = at::arange(6, at::kFloat).view({3, 2}).t();
+  set_gradient(p, gradient);
+  set_gradient(q, gradient.contiguous());
+  Optimizer optimizer({{"p", p}, {"q", q}}, {.kind = OptimizerKind::sgd, .momentum = 0});
+  optimizer.step(1);
+  EXPECT_TRUE(same(p, -gradient));
+  EXPECT_TRUE(same(q, -gradient));
+  optimizer.zero_grad();
+  EXPECT_EQ(p.grad().count_nonzero().item<int64_t>(), 0);
+}
+
+TEST(Optimizer, ParametersWithoutGradientAreLeftAloneAndDoNotCountTheStep) {
+  const at::Tensor p = values({1, 2}), q = values({3, 4});
+  Optimizer optimizer({{"p", p}, {"q", q}}, {.weight_decay = 0.5});
+  set_gradient(p, values({1, 1}));
+  optimizer.step(0.1);
+  optimizer.step(0.1);
+  EXPECT_TRUE(same(q, values({3, 4})));
+  const auto state = optimizer.state();
+  EXPECT_EQ(state.at("p.step").item<int64_t>(), 2);
+  EXPECT_EQ(state.at("q.step").item<int64_t>(), 0);
+  EXPECT_TRUE(same(state.at("q.m"), values({0, 0})));
+
+  // Its first step is corrected as a first one: Adam then moves by the learning rate.
+  set_gradient(q, values({1e-3, -5}));
+  optimizer.step(0.1);
+  EXPECT_TRUE(close(q, values({3 * 0.95 - 0.1, 4 * 0.95 + 0.1}), 1e-5));
+}
+
+TEST(Optimizer, OnlyParametersThatDecayDecay) {
+  for (const OptimizerKind kind : kAllKinds) {
+    const at::Tensor p = values({2}), q = values({2});
+    Optimizer optimizer({{"p", p, true}, {"q", q, false}}, {.kind = kind, .weight_decay = 0.1});
+    set_gradient(p, values({0}));
+    set_gradient(q, values({0}));
+    optimizer.step(0.1);
+    EXPECT_LT(p.item<double>(), 2) << name_of(kind);
+    EXPECT_EQ(q.item<double>(), 2) << name_of(kind);
+  }
+}
+
+// torch's Adam under OneCycleLR sees a new beta1 in each step, and corrects the bias with that.
+TEST(Optimizer, TheMomentumOfAStepCanBeGiven) {
+  const at::Tensor p = values({0});
+  Optimizer optimizer({{"p", p}}, {.eps = 0});
+  double m = 0, v = 0, x = 0;
+  const Values betas{0.95, 0.9, 0.85};
+  for (size_t t = 1; t <= 3; ++t) {
+    const double b1 = betas[t - 1], b2 = 0.999, g = static_cast<double>(t);
+    set_gradient(p, values({g}));
+    optimizer.step(0.1, 1, b1);
+    m = b1 * m + (1 - b1) * g, v = b2 * v + (1 - b2) * g * g;
+    const auto count = static_cast<double>(t);
+    x -= 0.1 * (m / (1 - std::pow(b1, count))) / std::sqrt(v / (1 - std::pow(b2, count)));
+    EXPECT_NEAR(p.item<double>(), x, 1e-13);
+  }
+}
+
+TEST(Optimizer, ZeroGradKeepsTheMemory) {
+  Model model;
+  Optimizer optimizer(model.parameters, {});
+  model.set_gradients(1);
+  const void* before = model.tensors[2].grad().const_data_ptr();
+  optimizer.zero_grad();
+  EXPECT_EQ(model.tensors[2].grad().const_data_ptr(), before);
+  EXPECT_EQ(optimizer.gradient_norm(), 0);
+}
+
+TEST(Optimizer, AutogradSeesThatAStepChangedTheParameters) {
+  const at::Tensor p = values({1});
+  Optimizer optimizer({{"p", p}}, {});
+  set_gradient(p, values({1}));
+  const auto before = p._version();
+  optimizer.step(0.1);
+  EXPECT_GT(p._version(), before);
+}
+
+// |x| falls to 0 geometrically, and with it the moments: without flushing they would end as denormal numbers.
+TEST(Optimizer, AConvergedModelHasNoDenormalNumbers) {
+  const ThreadsGuard guard;
+  set_up_compute_threads(2);
+  const auto denormals = [](const at::Tensor& t) {
+    // as bits: an operator on the numbers would flush what it should find
+    const at::Tensor bits = t.view(at::kInt).bitwise_and(0x7fffffff);
+    return bits.gt(0).logical_and(bits.lt(0x00800000)).sum().item<int64_t>();
+  };
+  ASSERT_EQ(denormals(at::full({3}, 1e-39)), 0) << "not flushed";
+  for (const OptimizerKind kind : kAllKinds) {
+    const at::Tensor p = at::linspace(-1, 1, 40000);
+    Optimizer optimizer({{"p", p}}, {.kind = kind});
+    set_gradient(p, p.clone());
+    for (int step = 0; step < 3000; ++step) {
+      p.mutable_grad().copy_(p).mul_(step < 100 ? 1.0 : 0.0);  // then no gradient any more
+      optimizer.step(0.05);
+    }
+    for (const auto& [name, tensor] : optimizer.state()) {
+      if (tensor.scalar_type() != at::kFloat) continue;
+      EXPECT_EQ(denormals(tensor), 0) << name_of(kind) << " " << name;
+    }
+    EXPECT_EQ(denormals(p), 0) << name_of(kind);
+    EXPECT_TRUE(p.isfinite().all().item<bool>()) << name_of(kind);
+  }
+}
+
+TEST(Optimizer, HasAStateOfNamedTensors) {
+  const auto names = [](const OptimizerOptions& options) {
+    std::string all;
+    for (const auto& [name, tensor] : Optimizer({{"w", values({1, 2})}}, options).state()) all += name + " ";
+    return all;
+  };
+  EXPECT_EQ(names({}), "w.m w.step w.v ");
+  EXPECT_EQ(names({.kind = OptimizerKind::sgd}), "w.m w.step ");
+  EXPECT_EQ(names({.kind = OptimizerKind::sgd, .momentum = 0}), "w.step ");
+}
+
+TEST(Optimizer, AStateThatDoesNotFitIsRefusedAndNothingIsChanged) {
+  const at::Tensor p = values({1, 2});
+  Optimizer optimizer({{"w", p}}, {});
+  set_gradient(p, values({1, 1}));
+  optimizer.step(0.1);
+  const auto good = optimizer.state();
+  const auto message = [&](const std::function<void(std::map<std::string, at::Tensor>&)>& spoil) {
+    auto bad = good;
+    bad["w.m"] = values({7, 7});
+    spoil(bad);
+    const std::string text = error_of([&] { optimizer.load_state(bad); });
+    EXPECT_TRUE(same(optimizer.state().at("w.m"), good.at("w.m")));
+    return text;
+  };
+  EXPECT_EQ(message([](auto& s) { s.erase("w.v"); }), "optimizer: state w.v is missing, expected shape [2]");
+  EXPECT_EQ(message([](auto& s) { s["w.v"] = values({1, 2, 3}); }), "optimizer: state w.v has shape [3], expected [2]");
+  EXPECT_EQ(message([](auto& s) {
+              s["w.v"] = values({1, 2}, at::kFloat);
+            }),
+            "optimizer: state w.v is Float, expected Double");
+  EXPECT_EQ(message([](auto& s) { s["w.v"] = at::Tensor(); }), "optimizer: state w.v is undefined, expected shape [2]");
+  EXPECT_EQ(message([](auto& s) { s["x.m"] = values({1}); }),
+            "optimizer: state x.m of shape [1] belongs to no parameter of this adamw");
+  EXPECT_EQ(message([](auto& s) { s["w.step"] = at::scalar_tensor(-3, at::kLong); }),
+            "optimizer: state w.step is -3, expected 0 or more");
+}
+
+TEST(Optimizer, WrongOptionsAreNamedWithWhatCameAndWhatWasExpected) {
+  const auto message = [](const OptimizerOptions& options) { return error_of([&] { Optimizer({}, options); }); };
+  EXPECT_EQ(message({.lr = -1}), "optimizer: lr -1, expected a finite number, 0 or more");
+  EXPECT_EQ(message({.beta1 = 1}), "optimizer: beta1 1, expected 0 <= beta1 < 1");
+  EXPECT_EQ(message({.beta2 = std::nan("")}), "optimizer: beta2 nan, expected 0 <= beta2 < 1");
+  EXPECT_EQ(message({.eps = -1e-8}), "optimizer: eps -1e-08, expected a finite number, 0 or more");
+  EXPECT_EQ(message({.weight_decay = -2}), "optimizer: weight_decay -2, expected a finite number, 0 or more");
+  EXPECT_EQ(message({.kind = OptimizerKind::sgd, .momentum = 1.5}),
+            "optimizer: momentum 1.5, expected 0 <= momentum < 1");
+  EXPECT_EQ(message({.nesterov = true}),
+            "optimizer: nesterov with adamw and momentum 0.9, expected sgd with momentum > 0");
+}
+
+TEST(Optimizer, AStepThatWouldSpoilTheParametersIsRefused) {
+  const at::Tensor p = values({1});
+  Optimizer optimizer({{"p", p}}, {});
+  set_gradient(p, values({1}));
+  EXPECT_EQ(error_of([&] { optimizer.step(std::nan("")); }), "optimizer: lr nan, expected a finite number, 0 or more");
+  EXPECT_EQ(error_of([&] { optimizer.step(0.1, std::numeric_limits<double>::infinity()); }),
+            "optimizer: gradient_scale inf, expected a finite number");
+  EXPECT_EQ(error_of([&] { optimizer.step(0.1, 1, 1.0); }), "optimizer: momentum 1, expected 0 <= momentum < 1");
+  EXPECT_TRUE(same(p, values({1})));
+  EXPECT_EQ(optimizer.state().at("p.step").item<int64_t>(), 0);
+}
+
+TEST(Optimizer, ParametersThatItCannotUpdateAreRefused) {
+  const auto message = [](std::vector<Optimizer::Parameter> parameters) {
+    return error_of([&] { Optimizer(std::move(parameters), {}); });
+  };
+  const at::Tensor p = values({1});
+  EXPECT_EQ(message({{"p", at::Tensor()}}), "optimizer: parameter p is undefined");
+  EXPECT_EQ(message({{"p", at::zeros({2}, at::kHalf)}}), "optimizer: parameter p is Half, expected float32 or float64");
+  EXPECT_EQ(message({{"p", at::zeros({2, 3}).t()}}),
+            "optimizer: parameter p has strides [1, 3] for shape [3, 2], expected it to be contiguous");
+  EXPECT_EQ(message({{"p", p}, {"p", values({1})}}), "optimizer: two parameters have the name p");
+  EXPECT_EQ(message({{"p", p}, {"q", p}}), "optimizer: parameters p and q are one tensor, expected each tensor once");
+}
+
+TEST(Optimizer, NamesGoBothWays) {
+  for (const OptimizerKind kind : kAllKinds) EXPECT_EQ(optimizer_kind(name_of(kind)), kind);
+  EXPECT_EQ(error_of([] { optimizer_kind("adagrad"); }),
+            "optimizer \"adagrad\" is unknown, expected one of adamw, adam, radam, radam_published, sgd");
+}
+
+}  // namespace
+}  // namespace primal::train
