@@ -13,7 +13,12 @@ namespace primal::cli {
 /// What main() runs after parsing.
 using Command = std::function<int()>;
 
+void add_data(CLI::App& app, Command& chosen);
+void add_eval(CLI::App& app, Command& chosen);
 void add_info(CLI::App& app, Command& chosen);
+void add_predict(CLI::App& app, Command& chosen);
+void add_report(CLI::App& app, Command& chosen);
+void add_sweep(CLI::App& app, Command& chosen);
 void add_train(CLI::App& app, Command& chosen);
 void add_verify(CLI::App& app, Command& chosen);
 

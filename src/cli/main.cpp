@@ -28,6 +28,11 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "primal " PRIMAL_VERSION);
   primal::cli::Command chosen;
   primal::cli::add_train(app, chosen);
+  primal::cli::add_eval(app, chosen);
+  primal::cli::add_predict(app, chosen);
+  primal::cli::add_report(app, chosen);
+  primal::cli::add_sweep(app, chosen);
+  primal::cli::add_data(app, chosen);
   primal::cli::add_info(app, chosen);
   primal::cli::add_verify(app, chosen);
   try {

@@ -60,8 +60,8 @@ struct Result {
 };
 
 struct Run {
-  std::filesystem::path directory;
-  std::string name;  ///< last part of the directory
+  std::filesystem::path directory;  ///< as given, never empty
+  std::string name;                 ///< last part of the directory
   Config config;
   Metrics metrics;
   std::optional<Result> result;              ///< none while the run is unfinished

@@ -98,7 +98,8 @@ TrainSummary train_one(train::RunDirectory run, const TimeSeriesConfig& config, 
 }
 
 std::string describe_one(const RunResult& result) {
-  std::string text = "test accuracy " + train::format_percent(result.test.accuracy) + " (" + result.model + " on " +
+  std::string text = (result.test ? "test accuracy " + train::format_percent(result.test->accuracy) : "no test") +
+                     " (" + result.model + " on " +
                      result.data + ", protocol " + name_of(result.protocol) + ", seed " + std::to_string(result.seed) +
                      ", epoch " + std::to_string(result.best_epoch) + " of " + std::to_string(result.epochs);
   if (result.protocol == Protocol::honest) {
@@ -180,7 +181,7 @@ std::string describe(const TrainSummary& summary) {
   std::vector<double> accuracies;
   for (const RunResult& result : summary.results) {
     text += describe_one(result) + "\n";
-    accuracies.push_back(result.test.accuracy);
+    if (result.test) accuracies.push_back(result.test->accuracy);
   }
   if (accuracies.size() > 1) {
     const MeanDeviation all = mean_deviation(accuracies);

@@ -86,7 +86,7 @@ class Trainer::Loop {
   void take_step(std::span<const int64_t> order);
   void finish_epoch();
   void evaluate();
-  void show_progress(const BatchLoss& batch);
+  void show_progress();
   Outcome outcome(bool interrupted) const;
 
   Problem& problem_;
@@ -144,11 +144,10 @@ void Trainer::Loop::take_step(std::span<const int64_t> order) {
   const int64_t last = std::min(state_.batch + options_.accumulate, batches_);
   const int64_t examples = std::min<int64_t>(last * options_.batch, problem_.examples()) - state_.batch * options_.batch;
   optimizer_.zero_grad();
-  BatchLoss shown;
   for (; state_.batch < last; ++state_.batch) {
     const int64_t first = state_.batch * options_.batch;
     const auto chosen = order.subspan(first, std::min<int64_t>(options_.batch, problem_.examples() - first));
-    BatchLoss batch = autocast_.run([&] { return problem_.loss(chosen); });
+    const BatchLoss batch = autocast_.run([&] { return problem_.loss(chosen); });
     if (!std::isfinite(batch.task + batch.ksvd)) {
       throw Failure("the loss became " + std::to_string(batch.task + batch.ksvd) + " at step " +
                     std::to_string(state_.step + 1) + "; try a smaller optimizer.lr or train.clip=1");
@@ -157,8 +156,6 @@ void Trainer::Loop::take_step(std::span<const int64_t> order) {
     (batch.total * (static_cast<double>(batch.examples) / static_cast<double>(examples))).backward();
     state_.sums.add(batch);
     state_.tokens += batch.tokens;
-    batch.total.reset();
-    shown = std::move(batch);
   }
   const double norm = optimizer_.gradient_norm();
   const OptimizerOptions& optimizer = optimizer_.options();
@@ -172,22 +169,27 @@ void Trainer::Loop::take_step(std::span<const int64_t> order) {
   const double seconds = seconds_since(start);
   state_.sums.seconds += seconds;
   state_.seconds += seconds;
-  show_progress(shown);
+  show_progress();
 }
 
-void Trainer::Loop::show_progress(const BatchLoss& batch) {
+void Trainer::Loop::show_progress() {
   const EpochSums& sums = state_.sums;
   const int64_t steps = steps_per_epoch();
-  progress_.update({.epoch = state_.epoch + 1,
-                    .epochs = last_epoch(),
-                    .step = sums.steps,
-                    .steps = steps,
-                    .done_steps = state_.step,
-                    .total_steps = last_epoch() * steps,
-                    .loss = sums.loss / static_cast<double>(sums.examples),
-                    .accuracy = static_cast<double>(sums.correct) / static_cast<double>(sums.examples),
-                    .objective = mean(batch.objective),
-                    .tokens_per_second = static_cast<double>(sums.tokens) / sums.seconds});
+  ProgressState shown;
+  shown.epoch = state_.epoch + 1;
+  shown.epochs = last_epoch();
+  shown.step = sums.steps;
+  shown.steps = steps;
+  shown.done_steps = state_.step;
+  shown.total_steps = last_epoch() * steps;
+  if (sums.examples > 0) {
+    const double examples = static_cast<double>(sums.examples);
+    shown.loss = sums.loss / examples;
+    shown.accuracy = static_cast<double>(sums.correct) / examples;
+    shown.objective = mean(sums.objective) / examples;
+    shown.tokens_per_second = static_cast<double>(sums.tokens) / sums.seconds;
+  }
+  progress_.update(shown);
 }
 
 void Trainer::Loop::run_epoch(const InterruptGuard& interrupt) {
@@ -259,6 +261,7 @@ void Trainer::Loop::evaluate() {
 
 Outcome Trainer::Loop::run() {
   const InterruptGuard interrupt;
+  if (state_.epoch < last_epoch()) show_progress();
   if (state_.step == 0 && state_.best.epoch < 0 && options_.evaluates && options_.evaluates(0)) evaluate();
   while (state_.epoch < last_epoch() && !state_.stopped_early) {
     run_epoch(interrupt);

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "support/files.h"
+#include "support/errors.h"
 
 namespace {
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "data/mapped_file.h"
+#include "support/errors.h"
 #include "support/files.h"
 
 namespace {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/nearest.h"
+#include "support/errors.h"
 #include "support/files.h"
 
 namespace {

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/errors.h"
 #include "support/files.h"
 #include "support/series.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "data/prepare.h"
-#include "support/files.h"
+#include "support/errors.h"
 
 namespace {
 

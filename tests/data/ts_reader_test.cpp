@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "support/files.h"
+#include "support/errors.h"
 #include "support/series.h"
 
 namespace {

@@ -6,6 +6,7 @@
 #include "report/fake_run.h"
 #include "report/parse_run.h"
 #include "report/run.h"
+#include "support/errors.h"
 #include "support/files.h"
 
 namespace {

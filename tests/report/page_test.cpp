@@ -10,6 +10,7 @@
 #include "report/page_files.h"
 #include "report/report_page.h"
 #include "report/sweep_page.h"
+#include "support/errors.h"
 #include "support/files.h"
 
 namespace {

@@ -1,8 +1,7 @@
-// Files for tests: a folder of its own for every test, and errors as text.
+// Files for tests: a folder of its own for every test.
 #pragma once
 
 #include <gtest/gtest.h>
-#include <primal/error.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -34,17 +33,6 @@ class FolderTest : public testing::Test {
 inline std::string read(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-/// The message of the primal::Error that `work` throws, or "no error".
-template <typename Work>
-std::string error_of(const Work& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 }  // namespace primal::tests

@@ -59,6 +59,7 @@ void add_settings(train::Settings& settings, TimeSeriesConfig& config) {
                train::choice(config.run.protocol, {{"honest", Protocol::honest}, {"paper", Protocol::paper}}),
                "how the reported epoch is chosen");
   settings.add("run.refit", &config.run.refit, "honest: then train on all of TRAIN for as many epochs");
+  settings.add("run.test", &config.run.test, "honest: evaluate TEST at the end; sweeps do not");
   settings.add("run.threads", &config.run.threads, "0 = one per core");
   add_data_settings(settings, config);
   add_model_settings(settings, config);

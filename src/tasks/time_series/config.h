@@ -51,6 +51,7 @@ struct TimeSeriesConfig {
   struct {
     Protocol protocol = Protocol::honest;
     bool refit = false;     ///< honest: train anew on all of TRAIN for as many epochs as the validation part chose
+    bool test = true;       ///< honest: evaluate TEST at the end; a search for options must not
     int64_t threads = 0;    ///< 0 = one per core
     std::string preset;     ///< where the configuration began
   } run;

@@ -6,6 +6,18 @@
 
 namespace primal::tasks {
 
+namespace {
+
+nlohmann::json test_json(const RunResult& result) {
+  if (!result.test) return nullptr;
+  nlohmann::json json = *result.test;
+  json["macro_f1"] = train::macro_f1_of(result.test->confusion);
+  json["classes"] = result.classes;
+  return json;
+}
+
+}  // namespace
+
 std::string to_text(const RunResult& result) {
   nlohmann::json json = {{"preset", result.preset},
                          {"model", result.model},
@@ -16,13 +28,7 @@ std::string to_text(const RunResult& result) {
                          {"epochs", result.epochs},
                          {"best_epoch", result.best_epoch},
                          {"validation_accuracy", result.validation_accuracy},  // null if NaN
-                         {"test",
-                          {{"accuracy", result.test.accuracy},
-                           {"loss", result.test.loss},
-                           {"macro_f1", train::macro_f1_of(result.test.confusion)},
-                           {"objective", result.test.objective},
-                           {"classes", result.classes},
-                           {"confusion", result.test.confusion}}},
+                         {"test", test_json(result)},
                          {"seconds", result.seconds},
                          {"tokens_per_second", result.tokens_per_second},
                          {"peak_memory_mb", result.peak_memory_mb},
@@ -46,8 +52,10 @@ RunResult read_result(const std::filesystem::path& path) {
     json.at("best_epoch").get_to(result.best_epoch);
     const auto& validation = json.at("validation_accuracy");
     result.validation_accuracy = validation.is_null() ? std::nan("") : validation.get<double>();
-    json.at("test").get_to(result.test);
-    json.at("test").at("classes").get_to(result.classes);
+    if (const auto& test = json.at("test"); !test.is_null()) {
+      result.test = test.get<train::Evaluation>();
+      test.at("classes").get_to(result.classes);
+    }
     json.at("seconds").get_to(result.seconds);
     json.at("tokens_per_second").get_to(result.tokens_per_second);
     json.at("peak_memory_mb").get_to(result.peak_memory_mb);

@@ -130,7 +130,7 @@ RunResult result_of(const TimeSeriesConfig& config, const SeriesFacts& facts, co
           .epochs = outcome.epochs,
           .best_epoch = outcome.best.epoch,
           .validation_accuracy = config.run.protocol == Protocol::honest ? outcome.best.evaluation.accuracy : std::nan(""),
-          .test = outcome.best.evaluation,
+          .test = config.run.protocol == Protocol::paper ? std::optional(outcome.best.evaluation) : std::nullopt,
           .classes = facts.classes,
           .seconds = outcome.seconds,
           .tokens_per_second = static_cast<double>(outcome.tokens) / std::max(outcome.seconds, 1e-9),
@@ -139,9 +139,9 @@ RunResult result_of(const TimeSeriesConfig& config, const SeriesFacts& facts, co
           .cpu = kernels::cpu_name()};
 }
 
-void finish(TimeSeriesProblem& problem, RunResult& result, RunDirectory& run) {
+void finish(const TimeSeriesConfig& config, TimeSeriesProblem& problem, RunResult& result, RunDirectory& run) {
   problem.model().eval();
-  if (result.protocol == Protocol::honest) result.test = problem.evaluate(Part::test);
+  if (config.run.protocol == Protocol::honest && config.run.test) result.test = problem.evaluate(Part::test);
   result.parameters = parameter_count(problem.model());
   result.peak_memory_mb = static_cast<double>(train::peak_memory()) / (1 << 20);
   analyse(problem, run);
@@ -178,7 +178,7 @@ RunOutcome run_time_series(const TimeSeriesConfig& config, const data::SearchPat
   RunResult result = result_of(config, problem.data().facts, outcome);
   if (!config.run.refit) {
     trainer.restore_best();
-    finish(problem, result, run);
+    finish(config, problem, result, run);
     return {false, result};
   }
   say(run, progress, "refit on all of TRAIN for " + std::to_string(outcome.best.epoch) + " epochs");
@@ -187,7 +187,7 @@ RunOutcome run_time_series(const TimeSeriesConfig& config, const data::SearchPat
   if (second.interrupted) return {true, {}};
   result.seconds += second.seconds;
   keep_refitted(whole, run);
-  finish(whole, result, run);
+  finish(config, whole, result, run);
   return {false, result};
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +22,7 @@ struct RunResult {
   int64_t seed = 0;
   int64_t epochs = 0, best_epoch = 0;
   double validation_accuracy = 0;  ///< NaN with the paper protocol
-  train::Evaluation test;
+  std::optional<train::Evaluation> test;  ///< absent if run.test = false
   std::vector<std::string> classes;
   double seconds = 0, tokens_per_second = 0, peak_memory_mb = 0;
   int64_t parameters = 0, threads = 0;

@@ -19,6 +19,12 @@ data::TimeSeriesSet read_labelled(const fs::path& path) {
   return set;
 }
 
+data::TimeSeriesSet scaled(data::TimeSeriesSet set, const SeriesFacts& facts, const fs::path& file) {
+  align(facts, set, file.string());
+  apply(facts, set);
+  return set;
+}
+
 fs::path existing(const char* key, const std::string& file) {
   if (!fs::exists(file)) throw Error(std::string(key) + ": there is no file " + file);
   return file;
@@ -76,10 +82,11 @@ TrainingData SeriesData::load_training(bool hold_out) const {
 }
 
 data::TimeSeriesSet SeriesData::load_test(const SeriesFacts& facts) const {
-  data::TimeSeriesSet test = test_.empty() ? test_share() : read_labelled(test_);
-  align(facts, test, test_.empty() ? train_.string() : test_.string());
-  apply(facts, test);
-  return test;
+  return test_.empty() ? scaled(test_share(), facts, train_) : load_labelled(test_, facts);
+}
+
+data::TimeSeriesSet load_labelled(const fs::path& file, const SeriesFacts& facts) {
+  return scaled(read_labelled(file), facts, file);
 }
 
 }  // namespace primal::tasks

@@ -40,4 +40,7 @@ class SeriesData {
   uint64_t seed_;
 };
 
+/// A labelled file, scaled by the facts of a training part. Throws Error if channels or classes are not those.
+data::TimeSeriesSet load_labelled(const std::filesystem::path& file, const SeriesFacts& facts);
+
 }  // namespace primal::tasks

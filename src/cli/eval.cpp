@@ -1,0 +1,50 @@
+// primal eval: accuracy of a trained model on labelled series.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "tasks/time_series/eval.h"
+
+namespace primal::cli {
+
+namespace {
+
+struct Options {
+  std::string run, file, data;
+  int64_t threads = 0;
+};
+
+void print(const tasks::EvalResult& result) {
+  std::printf("%s\n", result.what.c_str());
+  std::printf("accuracy  %6.2f %%\nmacro F1  %6.2f %%\nloss      %6.4f\n", 100 * result.evaluation.accuracy,
+              100 * train::macro_f1_of(result.evaluation.confusion), result.evaluation.loss);
+  std::printf("\n%-16s %8s %8s %8s\n", "class", "cases", "recall", "precision");
+  const train::Confusion& confusion = result.evaluation.confusion;
+  for (size_t i = 0; i < confusion.size(); ++i) {
+    int64_t truth = 0, predicted = 0;
+    for (size_t j = 0; j < confusion.size(); ++j) truth += confusion[i][j], predicted += confusion[j][i];
+    const auto share = [&](int64_t of) { return of > 0 ? 100.0 * static_cast<double>(confusion[i][i]) / static_cast<double>(of) : 0.0; };
+    std::printf("%-16s %8ld %6.1f %% %6.1f %%\n", result.classes[i].c_str(), truth, share(truth), share(predicted));
+  }
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, Command& chosen) {
+  CLI::App* command = app.add_subcommand("eval", "Evaluate a trained model on the TEST part of its set, or on a file");
+  auto options = std::make_shared<Options>();
+  command->add_option("RUN", options->run, "run directory of the model")->required();
+  command->add_option("--file", options->file, "labelled series, .ts or CSV, instead of TEST");
+  command->add_option("--data", options->data, "folder to look for data sets first");
+  command->add_option("--threads", options->threads, "default: as the run")->check(CLI::NonNegativeNumber);
+  command->callback([&chosen, options] {
+    chosen = [options] {
+      print(tasks::evaluate_run(options->run, options->file, options->data, options->threads));
+      return 0;
+    };
+  });
+}
+
+}  // namespace primal::cli

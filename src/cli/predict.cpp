@@ -1,0 +1,65 @@
+// primal predict: classes of new series.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "data/atomic_file.h"
+#include "tasks/time_series/predict.h"
+#include "tasks/time_series/problem.h"
+
+namespace primal::cli {
+
+namespace {
+
+struct Options {
+  std::string run, input, output = "-";
+  int64_t batch = 0, threads = 0;
+};
+
+tasks::PredictSummary to_standard_output(tasks::TrainedModel& trained, const Options& options) {
+  return tasks::predict(trained, options.input, options.batch, [](std::string_view lines) {
+    std::fwrite(lines.data(), 1, lines.size(), stdout);
+    std::fflush(stdout);  // a reader at the other end of a pipe sees each answer at once
+  });
+}
+
+// The file appears complete or not at all.
+tasks::PredictSummary to_file(tasks::TrainedModel& trained, const Options& options) {
+  data::AtomicFile file(options.output);
+  const auto summary = tasks::predict(trained, options.input, options.batch,
+                                      [&](std::string_view lines) { file.write(lines.data(), lines.size()); });
+  file.commit();
+  return summary;
+}
+
+int run(Options options) {
+  tasks::TrainedModel trained = tasks::load_trained_model(options.run, options.threads);
+  if (options.batch == 0) options.batch = options.input == "-" ? 1 : tasks::evaluation_batch(trained.facts.tokens);
+  const tasks::PredictSummary summary =
+      options.output == "-" ? to_standard_output(trained, options) : to_file(trained, options);
+  if (summary.cut > 0) {
+    std::fprintf(stderr, "primal predict: %ld of %ld series are longer than the longest training series (%ld steps): "
+                 "only their beginning was looked at\n",
+                 summary.cut, summary.series, trained.facts.tokens);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_predict(CLI::App& app, Command& chosen) {
+  CLI::App* command = app.add_subcommand("predict", "Predict the classes of series with a trained model");
+  auto options = std::make_shared<Options>();
+  command->add_option("RUN", options->run, "run directory of the model")->required();
+  command->add_option("--input", options->input, ".ts or CSV, labels not needed; - = standard input")->required();
+  command->add_option("--output", options->output, "CSV: series, predicted, probability of each class; - = standard output")
+      ->capture_default_str();
+  command->add_option("--batch", options->batch, "series that go through the model together; default 1 from standard input")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--threads", options->threads, "default: as the run")->check(CLI::NonNegativeNumber);
+  command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace primal::cli

@@ -1,0 +1,94 @@
+#include "tasks/time_series/predict.h"
+
+#include <ATen/ATen.h>
+
+#include <charconv>
+#include <numeric>
+
+#include "data/series_reader.h"
+#include "primal/error.h"
+#include "tasks/time_series/problem.h"
+
+namespace primal::tasks {
+
+namespace {
+
+// Quoted as RFC 4180 asks for, when needed.
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
+
+std::string head(const SeriesFacts& facts) {
+  std::string line = "series,predicted";
+  for (const std::string& name : facts.classes) line += "," + csv_field("p(" + name + ")");
+  return line + "\n";
+}
+
+void append_number(std::string& line, float value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, 6).ptr;
+  line.append(text, end);
+}
+
+void append_series(data::TimeSeriesSet& set, data::Series& series) {
+  set.ids.push_back(series.id);
+  set.values.insert(set.values.end(), series.values.begin(), series.values.end());
+  set.times.insert(set.times.end(), series.times.begin(), series.times.end());
+  set.offsets.push_back(set.offsets.back() + series.length);
+}
+
+std::string lines_for(TrainedModel& trained, data::TimeSeriesSet& set) {
+  data::interpolate_missing(set);
+  apply(trained.facts, set);
+  std::vector<int64_t> cases(static_cast<size_t>(set.cases()));
+  std::iota(cases.begin(), cases.end(), 0);
+  const auto& options = trained.model->options();
+  const models::SeriesBatch batch =
+      batch_of(set, cases, options.tokens, options.pooling == models::Pooling::flatten);
+  const torch::Tensor shares = trained.model->forward(batch).logits.softmax(1).contiguous();
+  const torch::Tensor predicted = shares.argmax(1);
+  std::string lines;
+  for (int64_t i = 0; i < set.cases(); ++i) {
+    lines += csv_field(set.ids[i]) + "," + csv_field(trained.facts.classes[predicted.data_ptr<int64_t>()[i]]);
+    for (int64_t c = 0; c < shares.size(1); ++c) {
+      lines += ',';
+      append_number(lines, shares.data_ptr<float>()[i * shares.size(1) + c]);
+    }
+    lines += '\n';
+  }
+  return lines;
+}
+
+}  // namespace
+
+PredictSummary predict(TrainedModel& trained, const std::filesystem::path& input, int64_t batch,
+                       const std::function<void(std::string_view)>& write) {
+  torch::NoGradGuard no_grad;
+  PredictSummary summary;
+  const auto reader = data::open_series(input, {.labels_optional = true});
+  data::Series series;
+  data::TimeSeriesSet waiting;
+  const auto flush = [&] {
+    if (waiting.cases() > 0) write(lines_for(trained, waiting));
+    waiting = {};
+  };
+  write(head(trained.facts));
+  while (reader->next(series)) {
+    if (reader->channels() != trained.facts.channels) {
+      throw Error(input.string() + ": series " + series.id + " has " + std::to_string(reader->channels()) +
+                  " channels, the model " + std::to_string(trained.facts.channels));
+    }
+    waiting.channels = reader->channels();
+    append_series(waiting, series);
+    ++summary.series;
+    summary.cut += series.length > trained.facts.tokens;
+    if (waiting.cases() >= batch) flush();
+  }
+  flush();
+  return summary;
+}
+
+}  // namespace primal::tasks
