@@ -150,7 +150,7 @@ std::optional<Finding> rank_too_small(const LayerFacts& layer) {
   return Finding{
       Severity::note, "the rank may be too small",
       ranks(layer) + " The spectrum is nearly flat; nothing says that the kernel ends there.",
-      format("Try a rank of %lld and see whether the accuracy gains.", static_cast<long long>(2 * layer.rank))};
+      format("Try a rank of %lld and see whether the accuracy gains.", 2 * static_cast<long long>(layer.rank))};
 }
 
 std::optional<Finding> rank_wasted(const LayerFacts& layer) {

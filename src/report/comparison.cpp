@@ -9,16 +9,10 @@
 namespace primal::report {
 namespace {
 
-void summarise(Group& group, const std::vector<Run>& runs) {
+/// Of a group, before it is summed up.
+struct Figures {
   std::vector<double> accuracies, seconds;
-  for (std::size_t i : group.runs) {
-    accuracies.push_back(runs[i].result->test.accuracy);
-    seconds.push_back(runs[i].result->seconds);
-  }
-  group.accuracy = mean(accuracies);
-  group.accuracy_deviation = deviation(accuracies);
-  group.seconds = mean(seconds);
-}
+};
 
 /// The last `parts` parts of the directory, "b/c" of "/a/b/c".
 std::string tail(const std::filesystem::path& directory, std::size_t parts) {
@@ -36,16 +30,27 @@ std::string tail(const std::filesystem::path& directory, std::size_t parts) {
 
 std::vector<Group> groups_of(const std::vector<Run>& runs) {
   std::vector<Group> groups;
+  std::vector<Figures> figures;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (!runs[i].result) continue;
-    const Result& result = *runs[i].result;
-    auto group = std::ranges::find_if(groups, [&](const Group& g) {
-      return g.preset == result.preset && g.model == result.model && g.protocol == result.protocol;
-    });
-    if (group == groups.end()) group = groups.insert(group, {result.preset, result.model, result.protocol, {}});
-    group->runs.push_back(i);
+    const std::optional<Result>& result = runs[i].result;
+    if (!result) continue;
+    const auto is_same = [&](const Group& group) {
+      return group.preset == result->preset && group.model == result->model && group.protocol == result->protocol;
+    };
+    const auto at = static_cast<std::size_t>(std::ranges::find_if(groups, is_same) - groups.begin());
+    if (at == groups.size()) {
+      groups.push_back({result->preset, result->model, result->protocol, {}});
+      figures.emplace_back();
+    }
+    groups[at].runs.push_back(i);
+    figures[at].accuracies.push_back(result->test.accuracy);
+    figures[at].seconds.push_back(result->seconds);
   }
-  for (Group& group : groups) summarise(group, runs);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    groups[i].accuracy = mean(figures[i].accuracies);
+    groups[i].accuracy_deviation = deviation(figures[i].accuracies);
+    groups[i].seconds = mean(figures[i].seconds);
+  }
   return groups;
 }
 

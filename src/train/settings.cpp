@@ -237,15 +237,16 @@ void Settings::read_environment() {
 }
 
 std::string Settings::toml() const {
-  std::string text, section;
+  std::vector<std::pair<std::string, std::string>> sections;  // name and lines, in the order of their first key
   for (const Setting& setting : settings_) {
     const size_t dot = setting.key.find('.');
-    if (setting.key.substr(0, dot) != section) {
-      section = setting.key.substr(0, dot);
-      text += (text.empty() ? "[" : "\n[") + section + "]\n";
-    }
-    text += setting.key.substr(dot + 1) + " = " + std::visit(ToToml(), setting.field) + "\n";
+    const std::string name = setting.key.substr(0, dot);
+    auto section = std::find_if(sections.begin(), sections.end(), [&](const auto& s) { return s.first == name; });
+    if (section == sections.end()) section = sections.insert(section, {name, ""});
+    section->second += setting.key.substr(dot + 1) + " = " + std::visit(ToToml(), setting.field) + "\n";
   }
+  std::string text;
+  for (const auto& [name, lines] : sections) text += (text.empty() ? "[" : "\n[") + name + "]\n" + lines;
   return text;
 }
 

@@ -1,8 +1,7 @@
 """Opens an HTML file in headless Chromium and tells what became of it: the page after its scripts ran, and the console.
 
-    page = open_page(Path("report.html"))
-    assert page.problems() == []
-    assert "JapaneseVowels" in page.text
+Usage:
+`page = open_page(Path("report.html")); assert page.problems() == []; assert "JapaneseVowels" in page.text`.
 """
 
 import os

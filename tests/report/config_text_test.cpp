@@ -55,9 +55,10 @@ TEST(Comparison, ShortNamesAreAsLongAsNeeded) {
 TEST(Comparison, SeedsAreSummedUpPerProtocol) {
   std::vector<primal::report::Run> runs(4);
   for (std::size_t i = 0; i < 3; ++i) {
-    runs[i].result.emplace();
-    runs[i].result->test.accuracy = 0.8 + 0.1 * static_cast<double>(i);
-    runs[i].result->protocol = i < 2 ? "honest" : "paper";
+    primal::report::Result result;
+    result.test.accuracy = 0.8 + 0.1 * static_cast<double>(i);
+    result.protocol = i < 2 ? "honest" : "paper";
+    runs[i].result = result;
   }
   const auto groups = primal::report::groups_of(runs);  // the fourth is unfinished
   ASSERT_EQ(groups.size(), 2u);

@@ -1,0 +1,95 @@
+#include "models/sequence_classifier.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/utils.h>
+
+#include "analysis/spectrum.h"
+#include "support/errors.h"
+#include "support/tensors.h"
+
+namespace primal::models {
+namespace {
+
+SequenceClassifierOptions small(Pooling pooling) {
+  const PrimalAttentionOptions primal{.width = 8, .heads = 2, .rank = 3, .rows = 6};
+  const nn::SoftmaxAttentionOptions softmax{.width = 8, .heads = 2};
+  return {.channels = 2,
+          .classes = 3,
+          .tokens = 12,
+          .pooling = pooling,
+          .layers = {{.attention = softmax, .feed_forward = 16}, {.attention = primal, .feed_forward = 16}}};
+}
+
+SeriesBatch batch_of(const torch::Tensor& x, const std::vector<int64_t>& lengths) {
+  return {.x = x, .padding = padding_mask(torch::tensor(lengths), x.size(1))};
+}
+
+class SequenceClassifierTest : public testing::Test {
+ protected:
+  SequenceClassifierTest() { torch::manual_seed(1); }
+};
+
+TEST_F(SequenceClassifierTest, MeanPoolingDoesNotSeePadding) {
+  SequenceClassifier model(small(Pooling::mean));
+  model->eval();
+  const torch::Tensor x = torch::randn({2, 7, 2});
+  const torch::Tensor padded = at::cat({x, torch::full({2, 4, 2}, 1e3)}, 1);
+  const torch::Tensor short_logits = model->forward(batch_of(x, {7, 5})).logits;
+  const torch::Tensor long_logits = model->forward(batch_of(padded, {7, 5})).logits;
+  EXPECT_TRUE(tests::close(long_logits, short_logits, 1e-5));
+}
+
+TEST_F(SequenceClassifierTest, FlattenWantsAllTokensAndMeanNoMore) {
+  SequenceClassifier flatten(small(Pooling::flatten)), mean(small(Pooling::mean));
+  EXPECT_EQ(tests::error_of([&] { flatten->forward(batch_of(torch::randn({1, 7, 2}), {7})); }),
+            "sequence_classifier: the sequences have 7 tokens, the model 12");
+  EXPECT_EQ(tests::error_of([&] { mean->forward(batch_of(torch::randn({1, 13, 2}), {13})); }),
+            "sequence_classifier: the sequences have 13 tokens, the model 12");
+}
+
+TEST_F(SequenceClassifierTest, WithoutTimesTheStepsAreEven) {
+  SequenceClassifierOptions options = small(Pooling::mean);
+  options.time = TimeInput::bochner;
+  SequenceClassifier model(options);
+  model->eval();
+  SeriesBatch batch = batch_of(torch::randn({1, 4, 2}), {4});
+  const torch::Tensor even = model->forward(batch).logits;
+  batch.times = torch::tensor({{0.f, 1.f, 2.f, 3.f}});
+  EXPECT_TRUE(tests::same(model->forward(batch).logits, even));
+  batch.times = torch::tensor({{0.f, 1.f, 2.f, 30.f}});
+  EXPECT_FALSE(tests::close(model->forward(batch).logits, even, 1e-4));
+}
+
+TEST_F(SequenceClassifierTest, SpectrumIsThatOfTheScores) {
+  SequenceClassifier model(small(Pooling::mean));
+  const SeriesBatch batch = batch_of(torch::randn({2, 12, 2}), {12, 9});
+  const auto layers = analysis::spectrum_of(*model, batch);
+  ASSERT_EQ(layers.size(), 1u);  // the softmax layer has none
+  const analysis::LayerFacts& layer = layers[0];
+  EXPECT_EQ(layer.name, "layer 2");
+  EXPECT_EQ(layer.rank, 3);
+  EXPECT_EQ(layer.rows, 6);
+  EXPECT_EQ(layer.heads, 2);
+  EXPECT_EQ(layer.lambda.size(), 2u);
+  ASSERT_EQ(layer.singular_values_e.size(), 3u);
+
+  auto& attention = *model->encoder->layers[1]->as<nn::EncoderLayerImpl>()->primal_attention;
+  const auto scores = attention.scores(model->attention_inputs(batch)[1], {.query_padding = batch.padding});
+  // The sum of squared singular values is the squared norm: compare means over samples and heads.
+  const torch::Tensor values = at::linalg_svdvals(scores.e.to(torch::kFloat64));
+  EXPECT_NEAR(layer.singular_values_e[0], values.select(-1, 0).mean().item<double>(), 1e-9);
+  EXPECT_GE(layer.singular_values_e[0], layer.singular_values_e[1]);
+  EXPECT_GE(layer.effective_rank_e, 1);
+  EXPECT_LE(layer.effective_rank_e, 3);
+}
+
+TEST_F(SequenceClassifierTest, MoreRankThanTokensGivesZeroSingularValues) {
+  SequenceClassifier model(small(Pooling::mean));
+  const auto layers = analysis::spectrum_of(*model, batch_of(torch::randn({1, 2, 2}), {2}));
+  ASSERT_EQ(layers[0].singular_values_r.size(), 3u);
+  EXPECT_EQ(layers[0].singular_values_r[2], 0);
+}
+
+}  // namespace
+}  // namespace primal::models

@@ -1,0 +1,110 @@
+#include "train/checkpoint.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/nn/modules/linear.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/errors.h"
+#include "support/files.h"
+#include "support/tensors.h"
+#include "train/run_directory.h"
+
+namespace primal::train {
+namespace {
+
+using tests::contains;
+using tests::error_of;
+using tests::read;
+namespace fs = std::filesystem;
+
+class CheckpointTest : public tests::FolderTest {
+ protected:
+  Checkpoint some(float value) const {
+    return {{{"weight", torch::full({2, 3}, value)}}, {{"weight.m", torch::ones({2, 3})}}, "{\"step\": 1}"};
+  }
+};
+
+TEST_F(CheckpointTest, ComesBackAsItWas) {
+  save_checkpoint(folder, "step-5", some(2));
+  const Checkpoint loaded = load_checkpoint(folder / "step-5");
+  EXPECT_TRUE(tests::same(loaded.model.at("weight"), torch::full({2, 3}, 2.f)));
+  EXPECT_TRUE(tests::same(loaded.optimizer.at("weight.m"), torch::ones({2, 3})));
+  EXPECT_EQ(loaded.state, "{\"step\": 1}");
+}
+
+TEST_F(CheckpointTest, ASecondOneOfTheSameNameReplacesTheFirst) {
+  save_checkpoint(folder, "best", some(1));
+  save_checkpoint(folder, "best", some(2));
+  EXPECT_TRUE(tests::same(load_checkpoint(folder / "best").model.at("weight"), torch::full({2, 3}, 2.f)));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);
+}
+
+TEST_F(CheckpointTest, TheNewestIsFoundByNumberAndLeftoversAreRemoved) {
+  EXPECT_FALSE(latest_checkpoint(folder / "none"));
+  for (const char* name : {"step-9", "step-10", "step-100", "step-x", "other"}) fs::create_directory(folder / name);
+  fs::create_directory(folder / "step-101.tmp");
+  EXPECT_EQ(latest_checkpoint(folder), folder / "step-100");
+  EXPECT_FALSE(fs::exists(folder / "step-101.tmp"));
+  remove_old_checkpoints(folder, 2);
+  EXPECT_TRUE(fs::exists(folder / "step-100"));
+  EXPECT_TRUE(fs::exists(folder / "step-10"));
+  EXPECT_FALSE(fs::exists(folder / "step-9"));
+  EXPECT_TRUE(fs::exists(folder / "other"));
+}
+
+TEST_F(CheckpointTest, DamageNamesTheFile) {
+  save_checkpoint(folder, "step-1", some(1));
+  fs::resize_file(folder / "step-1" / "model.safetensors", 20);
+  EXPECT_TRUE(contains(error_of([&] { load_checkpoint(folder / "step-1"); }), "model.safetensors"));
+  EXPECT_TRUE(contains(error_of([&] { load_checkpoint(folder / "step-2"); }), "model.safetensors"));
+}
+
+TEST_F(CheckpointTest, TensorsMustBeThoseOfTheModel) {
+  torch::nn::Linear model(3, 2);
+  Tensors tensors = tensors_of(*model);
+  EXPECT_EQ(tensors.size(), 2u);
+  tensors["bias"] = torch::ones({3});
+  EXPECT_EQ(error_of([&] { load_tensors(*model, tensors, "f"); }),
+            "f: tensor bias is Float [3], the model needs Float [2]");
+  tensors.erase("bias");
+  EXPECT_EQ(error_of([&] { load_tensors(*model, tensors, "f"); }), "f: tensor bias is missing");
+  tensors["bias"] = torch::full({2}, 7.f);
+  tensors["more"] = torch::ones({1});
+  EXPECT_EQ(error_of([&] { load_tensors(*model, tensors, "f"); }), "f: tensor more is not part of this model");
+  tensors.erase("more");
+  load_tensors(*model, tensors, "f");
+  EXPECT_TRUE(tests::same(model->bias.detach(), torch::full({2}, 7.f)));
+}
+
+using RunDirectoryTest = CheckpointTest;
+
+TEST_F(RunDirectoryTest, HoldsOneRunAndOneProcess) {
+  const fs::path path = folder / "runs" / "a";
+  {
+    RunDirectory run = RunDirectory::create(path, "[model]\n");
+    EXPECT_EQ(read(path / "config.toml"), "[model]\n");
+    EXPECT_EQ(error_of([&] { RunDirectory::resume(path); }),
+              path.string() + ": another process is working in this run");
+  }
+  RunDirectory::resume(path);
+  EXPECT_TRUE(contains(error_of([&] { RunDirectory::create(path, ""); }), "there is a run already"));
+  EXPECT_TRUE(contains(error_of([&] { RunDirectory::resume(folder); }), "no run here"));
+}
+
+TEST_F(RunDirectoryTest, MetricsAfterACheckpointAreForgotten) {
+  RunDirectory run = RunDirectory::create(folder, "");
+  EXPECT_EQ(run.metric_bytes(), 0);
+  run.metric({{"epoch", 1}});
+  const int64_t bytes = run.metric_bytes();
+  run.metric({{"epoch", 2}});
+  EXPECT_EQ(read(folder / "metrics.jsonl"), "{\"epoch\":1}\n{\"epoch\":2}\n");
+  run.forget_metrics_after(bytes);
+  EXPECT_EQ(read(folder / "metrics.jsonl"), "{\"epoch\":1}\n");
+  run.forget_metrics_after(1000);
+  EXPECT_EQ(run.metric_bytes(), bytes);
+}
+
+}  // namespace
+}  // namespace primal::train

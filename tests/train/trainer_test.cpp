@@ -1,0 +1,265 @@
+#include "train/trainer.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/utils.h>
+
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "support/errors.h"
+#include "support/files.h"
+#include "support/tensors.h"
+#include "train/autocast.h"
+#include "train/checkpoint.h"
+#include "train/failure.h"
+
+namespace primal::train {
+namespace {
+
+using tests::contains;
+using tests::error_of;
+
+// Two blobs and a linear model with dropout, so that the random generator matters.
+class Blobs : public Problem {
+ public:
+  explicit Blobs(int64_t count = 20) {
+    torch::manual_seed(1);
+    model_ = torch::nn::Linear(4, 2);
+    labels_ = torch::arange(count).remainder(2);
+    x_ = torch::randn({count, 4}) + 2 * labels_.unsqueeze(1);
+  }
+
+  torch::nn::Module& model() override { return *model_; }
+  int64_t examples() const override { return x_.size(0); }
+
+  BatchLoss loss(std::span<const int64_t> examples) override {
+    losses.push_back({examples.begin(), examples.end()});
+    if (std::ssize(losses) == raise_at) std::raise(SIGINT);
+    const torch::Tensor chosen = torch::tensor(losses.back());
+    const torch::Tensor labels = labels_.index_select(0, chosen);
+    const torch::Tensor logits = model_(at::dropout(x_.index_select(0, chosen), dropout, model_->is_training()));
+    const torch::Tensor task = at::cross_entropy_loss(logits, labels) * scale;
+    return {.total = task,
+            .task = task.item<double>(),
+            .ksvd = 0,
+            .objective = {0.5},
+            .examples = std::ssize(examples),
+            .correct = logits.argmax(1).eq(labels).sum().item<int64_t>(),
+            .tokens = std::ssize(examples)};
+  }
+
+  Evaluation evaluate(Part part) override {
+    evaluated.push_back(part);
+    Evaluation evaluation{.loss = 1, .accuracy = 0, .objective = {}, .confusion = {{1}}};
+    const size_t i = evaluated.size() - 1;
+    evaluation.accuracy = i < accuracies.size() ? accuracies[i] : 0;
+    return evaluation;
+  }
+
+  torch::nn::Linear model_{nullptr};
+  torch::Tensor x_, labels_;
+  double dropout = 0.3, scale = 1;
+  int64_t raise_at = -1;
+  std::vector<std::vector<int64_t>> losses;  // the batches asked for
+  std::vector<Part> evaluated;
+  std::vector<double> accuracies;  // what evaluations give, in turn
+};
+
+class TrainerTest : public tests::FolderTest {
+ protected:
+  TrainerTest() {
+    options.epochs = 4;
+    options.batch = 6;
+    options.evaluates = [](int64_t epoch) { return epoch > 0; };
+    optimizer.lr = 0.05;
+    sink = std::fopen("/dev/null", "w");
+  }
+  ~TrainerTest() override { std::fclose(sink); }
+
+  Outcome train(Blobs& problem, const std::string& name, bool restore = false) {
+    const auto path = folder / name;
+    RunDirectory run = std::filesystem::exists(path / "config.toml") ? RunDirectory::resume(path)
+                                                                     : RunDirectory::create(path, "");
+    Progress progress({.stream = sink});
+    Trainer trainer(problem, options, optimizer, schedule, run, progress);
+    const Outcome outcome = trainer.run();
+    if (restore) trainer.restore_best();
+    return outcome;
+  }
+
+  // metrics.jsonl without what a clock says.
+  std::vector<nlohmann::json> metrics(const std::string& name) const {
+    std::vector<nlohmann::json> lines;
+    std::ifstream file(folder / name / "metrics.jsonl");
+    for (std::string line; std::getline(file, line);) {
+      lines.push_back(nlohmann::json::parse(line));
+      lines.back().erase("seconds");
+      lines.back().erase("tokens_per_second");
+    }
+    return lines;
+  }
+
+  TrainOptions options;
+  OptimizerOptions optimizer;
+  ScheduleOptions schedule;
+  std::FILE* sink = nullptr;
+};
+
+TEST_F(TrainerTest, OverfitsOneBatch) {
+  Blobs problem(6);
+  problem.dropout = 0;
+  options.epochs = 200;
+  train(problem, "a");
+  const auto lines = metrics("a");
+  double last = 1e9, accuracy = 0;
+  for (const auto& line : lines) {
+    if (line["kind"] == "epoch") last = line["loss"], accuracy = line["accuracy"];
+  }
+  EXPECT_LT(last, 0.05);
+  EXPECT_EQ(accuracy, 1.0);
+}
+
+TEST_F(TrainerTest, EveryEpochSeesEveryExampleOnce) {
+  Blobs problem;
+  train(problem, "a");
+  ASSERT_EQ(problem.losses.size(), 4u * 4u);  // 20 examples in batches of 6: 6 6 6 2
+  for (size_t epoch = 0; epoch < 4; ++epoch) {
+    std::vector<int64_t> seen;
+    for (size_t b = 0; b < 4; ++b) {
+      const auto& batch = problem.losses[4 * epoch + b];
+      EXPECT_EQ(batch.size(), b < 3 ? 6u : 2u);
+      seen.insert(seen.end(), batch.begin(), batch.end());
+    }
+    std::sort(seen.begin(), seen.end());
+    for (int64_t i = 0; i < 20; ++i) EXPECT_EQ(seen[static_cast<size_t>(i)], i);
+  }
+}
+
+TEST_F(TrainerTest, TheSameSeedGivesTheSameBits) {
+  Blobs a;
+  train(a, "a");
+  Blobs b;
+  train(b, "b");
+  EXPECT_TRUE(tests::same(a.model_->weight.detach(), b.model_->weight.detach()));
+  EXPECT_EQ(metrics("a"), metrics("b"));
+}
+
+TEST_F(TrainerTest, AnInterruptedRunGoesOnToTheSameBits) {
+  Blobs whole;
+  train(whole, "whole");
+  for (const int64_t instant : {1, 3, 4, 6, 15}) {  // batches; 4 is the end of an epoch
+    const std::string name = "cut-" + std::to_string(instant);
+    Blobs first;
+    first.raise_at = instant;
+    EXPECT_TRUE(train(first, name).interrupted) << instant;
+    Blobs second;
+    torch::manual_seed(99);  // the checkpoint brings the state of the generator
+    EXPECT_FALSE(train(second, name).interrupted);
+    EXPECT_TRUE(tests::same(second.model_->weight.detach(), whole.model_->weight.detach())) << instant;
+    EXPECT_EQ(metrics(name), metrics("whole")) << instant;
+    EXPECT_EQ(first.losses.size() + second.losses.size(), whole.losses.size());
+  }
+}
+
+TEST_F(TrainerTest, AfterACrashTheLastCheckpointIsTaken) {
+  options.checkpoint_steps = 5;
+  Blobs whole;
+  train(whole, "whole");
+  // A crash after step 13: checkpoints 5 and 10, metrics up to epoch 3, nothing else.
+  std::filesystem::copy(folder / "whole", folder / "crashed", std::filesystem::copy_options::recursive);
+  std::filesystem::remove_all(folder / "crashed" / "checkpoints" / "step-16");
+  Blobs again;
+  train(again, "crashed");
+  EXPECT_EQ(again.losses.size(), 1u);  // from step 15
+  EXPECT_EQ(metrics("crashed"), metrics("whole"));
+  EXPECT_TRUE(tests::same(again.model_->weight.detach(), whole.model_->weight.detach()));
+}
+
+TEST_F(TrainerTest, AFinishedRunHasNothingToDo) {
+  Blobs problem, again;
+  const Outcome outcome = train(problem, "a");
+  const Outcome second = train(again, "a");
+  EXPECT_TRUE(again.losses.empty());
+  EXPECT_EQ(second.epochs, outcome.epochs);
+  EXPECT_EQ(second.best.epoch, outcome.best.epoch);
+  EXPECT_TRUE(tests::same(problem.model_->weight.detach(), again.model_->weight.detach()));
+}
+
+TEST_F(TrainerTest, KeepsTheBestEpochAndRestoresIt) {
+  Blobs problem;
+  problem.accuracies = {0.2, 0.9, 0.9, 0.5};
+  options.selection = Part::test;
+  const Outcome outcome = train(problem, "a", /*restore=*/true);
+  EXPECT_EQ(outcome.best.epoch, 2);
+  EXPECT_EQ(outcome.best.evaluation.accuracy, 0.9);
+  EXPECT_EQ(problem.evaluated, std::vector<Part>(4, Part::test));
+  options.last_epoch = 2;
+  Blobs two_epochs;
+  train(two_epochs, "b");
+  EXPECT_TRUE(tests::same(problem.model_->weight.detach(), two_epochs.model_->weight.detach()));
+}
+
+TEST_F(TrainerTest, StopsWhenPatienceIsOver) {
+  Blobs problem;
+  problem.accuracies = {0.5, 0.9, 0.1, 0.2, 0.3, 0.4};
+  options.epochs = 50;
+  options.patience = 3;
+  EXPECT_EQ(train(problem, "a").epochs, 5);
+}
+
+TEST_F(TrainerTest, AccumulatedBatchesActAsOneLargeBatch) {
+  Blobs small, large;
+  small.dropout = large.dropout = 0;
+  options.batch = 6;
+  options.accumulate = 3;  // 18 + 2
+  train(small, "small");
+  options.batch = 18;
+  options.accumulate = 1;
+  train(large, "large");
+  EXPECT_TRUE(tests::close(small.model_->weight.detach(), large.model_->weight.detach(), 1e-6));
+}
+
+TEST_F(TrainerTest, ClippingBoundsTheFirstStep) {
+  Blobs problem;
+  problem.scale = 1000;
+  optimizer = {.kind = OptimizerKind::sgd, .lr = 1, .momentum = 0};
+  options.clip = 0.01;
+  options.batch = 20;
+  options.epochs = 1;
+  const torch::Tensor weight = problem.model_->weight.detach().clone(), bias = problem.model_->bias.detach().clone();
+  train(problem, "a");
+  const torch::Tensor moved = at::cat({(problem.model_->weight.detach() - weight).flatten(),
+                                       problem.model_->bias.detach() - bias});
+  EXPECT_NEAR(moved.norm().item<double>(), 0.01, 1e-6);
+}
+
+TEST_F(TrainerTest, ALossThatIsNotFiniteStopsTheRun) {
+  Blobs problem;
+  problem.scale = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(contains(error_of<Failure>([&] { train(problem, "a"); }), "the loss became inf at step 1"));
+}
+
+TEST_F(TrainerTest, ADamagedCheckpointIsNamed) {
+  Blobs problem;
+  train(problem, "a");
+  const auto checkpoint = *latest_checkpoint(folder / "a" / "checkpoints");
+  std::ofstream(checkpoint / "state.json") << "{\"epoch\": 1";
+  Blobs again;
+  EXPECT_TRUE(error_of([&] { train(again, "a"); }).starts_with((checkpoint / "state.json").string()));
+}
+
+TEST(Autocast, GivesBfloat16InsideAndRestoresOutside) {
+  const torch::Tensor a = torch::ones({2, 2});
+  const Autocast autocast("bfloat16");
+  EXPECT_EQ(autocast.run([&] { return at::matmul(a, a).scalar_type(); }), torch::kBFloat16);
+  EXPECT_EQ(at::matmul(a, a).scalar_type(), torch::kFloat32);
+  EXPECT_EQ(Autocast("float32").run([&] { return at::matmul(a, a).scalar_type(); }), torch::kFloat32);
+  EXPECT_EQ(error_of([] { Autocast("half"); }),
+            "train.precision: expected float32, bfloat16 or auto, got \"half\"");
+}
+
+}  // namespace
+}  // namespace primal::train
