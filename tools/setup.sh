@@ -1,8 +1,8 @@
 # Sourced by ./primal and ./test: brings a fresh Debian 12 machine to the point where the program runs.
 # Each step first looks whether it has anything to do; all looks together take well under 0.3 s.
 
-readonly RUN_PACKAGES=(cmake g++ libcli11-dev libhwy-dev ninja-build nlohmann-json3-dev python3-venv)
-readonly TEST_PACKAGES=(clang-16 clang-format-16 libclang-rt-16-dev libgtest-dev python3-dev)
+readonly RUN_PACKAGES=(cmake g++ libcli11-dev libhwy-dev libjs-chart.js libtomlplusplus-dev ninja-build nlohmann-json3-dev python3-venv)
+readonly TEST_PACKAGES=(chromium clang-16 clang-format-16 libclang-rt-16-dev libgtest-dev python3-dev)
 readonly TIDY_PACKAGES=(clang-tidy-16)
 
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }

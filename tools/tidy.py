@@ -28,7 +28,11 @@ def sources(wanted: list[str]) -> list[str]:
 
 def check(file: str) -> tuple[str, int, str]:
     result = subprocess.run(
-        ["clang-tidy-16", "--quiet", "-p", str(BUILD), file], capture_output=True, text=True, check=False
+        # clang has no omp.h here, and cannot read g++'s.
+        ["clang-tidy-16", "--quiet", "--extra-arg=-fno-openmp", "-p", str(BUILD), file],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return file, result.returncode, result.stdout
 

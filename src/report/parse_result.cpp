@@ -67,7 +67,9 @@ Result parse_result(std::string_view text, const std::string& file) {
   const double best = fields.number_if_any("best_epoch");  // -1 if no epoch was chosen
   result.best_epoch = best >= 1 && best <= static_cast<double>(result.epochs) ? static_cast<std::int64_t>(best) : 0;
   result.validation_accuracy = fields.number_if_any("validation_accuracy");
-  result.test = test_result(fields.object("test"));
+  if (const auto test = json.find("test"); test == json.end() || !test->is_null()) {  // null: TEST was not looked at
+    result.test = test_result(fields.object("test"));
+  }
   result.seconds = fields.number_if_any("seconds");
   result.tokens_per_second = fields.number_if_any("tokens_per_second");
   result.peak_memory_mb = fields.number_if_any("peak_memory_mb");

@@ -235,6 +235,7 @@ void Trainer::Loop::finish_epoch() {
   }
   if (options_.evaluates && options_.evaluates(state_.epoch)) evaluate();
   events_->flush();
+  if (options_.after_epoch) options_.after_epoch(state_.epoch);
 }
 
 void Trainer::Loop::evaluate() {

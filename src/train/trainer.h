@@ -35,6 +35,7 @@ struct TrainOptions {
   Part selection = Part::validation;        ///< what evaluations during the run look at
   std::function<bool(int64_t)> evaluates;   ///< after which epochs; epoch 0 is before the first step
   std::optional<int64_t> last_epoch;        ///< stop here although the schedule goes on to `epochs`
+  std::function<void(int64_t)> after_epoch;  ///< gets the number of finished epochs; must not touch random generators
 };
 
 struct BestEpoch {

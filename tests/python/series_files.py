@@ -9,16 +9,18 @@ import math
 import os
 import random
 import subprocess
+import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 PROGRAM = Path(__file__).parents[2] / "build" / "release" / "bin" / "primal"
-# A model that trains in a fraction of a second, on the set "Tiny".
+# A model that trains in a fraction of a second, on the set "Tiny"; LEARNING: long enough to get it right.
 TINY = (
     *("uea/JapaneseVowels", "--threads", "1", "--set", "data.set=Tiny"),
     *("--set", "model.width=16", "--set", "model.heads=2", "--set", "model.feed_forward=32"),
     *("--set", "model.rank=4", "--set", "model.rows=0", "--set", "train.epochs=3"),
 )
+LEARNING = ("--set", "train.epochs=12", "--set", "optimizer.lr=5e-3", "--set", "loss.eta=0.01")
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ def make_series(count, seed, *, classes=("down", "up", "wave"), lengths=(6, 12),
             clean = (level * (kind - 1) + [-at, at, math.sin(6 * at)][kind % 3], level * (1 - kind) + kind * at)
             row = [round(value + draw.gauss(0, 0.2), 4) for value in clean]
             values.append([None if 0 < step and draw.random() < missing else value for value in row])
-        made.append(Series(str(i + 1), classes[kind], values))
+        made.append(Series(str(i), classes[kind], values))
     return made
 
 
@@ -146,6 +148,14 @@ def metrics(folder):
 
 def result(folder):
     return json.loads((folder / "result.json").read_text())
+
+
+def wait_until(moment, seconds=30):
+    """Waits for something that a run under way will do."""
+    end = time.monotonic() + seconds
+    while not moment():
+        assert time.monotonic() < end, f"waited {seconds} s in vain"
+        time.sleep(0.002)
 
 
 def tensor_bytes(folder):

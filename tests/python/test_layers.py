@@ -48,8 +48,7 @@ def with_everything_included(files: list[Path]) -> set[Path]:
         if file in seen:
             continue
         seen.add(file)
-        for path in own_includes(file):
-            waiting.append((PUBLIC_HEADERS if path.startswith("primal/") else SOURCE) / path)
+        waiting += [(PUBLIC_HEADERS if path.startswith("primal/") else SOURCE) / path for path in own_includes(file)]
     return seen
 
 

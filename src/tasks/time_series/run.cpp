@@ -7,12 +7,14 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 #include <thread>
 
 #include "analysis/findings.h"
 #include "analysis/spectrum.h"
 #include "kernels/cpu_features.h"
 #include "primal/error.h"
+#include "report/run.h"
 #include "tasks/time_series/problem.h"
 #include "tasks/time_series/series_data.h"
 #include "train/checkpoint.h"
@@ -30,6 +32,7 @@ using train::Part;
 using train::Progress;
 using train::RunDirectory;
 
+constexpr int64_t kLooks = 10;          // at the signs of failure, in a run
 constexpr int64_t kSpectrumCases = 32;  // of the training part: enough for a mean, quick at any length
 
 void say(RunDirectory& run, Progress& progress, const std::string& text) {
@@ -92,6 +95,7 @@ nlohmann::json to_json(const analysis::LayerFacts& layer, size_t index) {
           {"effective_rank_r", layer.effective_rank_r}};
 }
 
+// RUN/analysis.json
 void analyse(TimeSeriesProblem& problem, const RunDirectory& run) {
   std::vector<int64_t> cases(static_cast<size_t>(std::min(problem.examples(), kSpectrumCases)));
   std::iota(cases.begin(), cases.end(), 0);
@@ -100,6 +104,27 @@ void analyse(TimeSeriesProblem& problem, const RunDirectory& run) {
   for (size_t i = 0; i < layers.size(); ++i) json["layers"].push_back(to_json(layers[i], i));
   run.write("analysis.json", json.dump(2) + "\n");
 }
+
+// Known failure signatures, each said once, as soon as it shows.
+class Watch {
+ public:
+  Watch(TimeSeriesProblem& problem, RunDirectory& run, Progress& progress)
+      : problem_(problem), run_(run), progress_(progress) {}
+
+  void look() {
+    analyse(problem_, run_);
+    for (const analysis::Finding& finding : analysis::findings(report::facts_of(report::load_run(run_.path())))) {
+      if (finding.severity != analysis::Severity::warning || !said_.insert(finding.title).second) continue;
+      say(run_, progress_, "note: " + finding.title + ". " + finding.text + " " + finding.advice);
+    }
+  }
+
+ private:
+  TimeSeriesProblem& problem_;
+  RunDirectory& run_;
+  Progress& progress_;
+  std::set<std::string> said_;
+};
 
 // The refit: all of TRAIN, as many epochs as the validation part chose, no evaluation on the way.
 Outcome refit(const TimeSeriesConfig& config, int64_t epochs, TimeSeriesProblem& problem, RunDirectory& run,
@@ -172,11 +197,17 @@ RunOutcome run_time_series(const TimeSeriesConfig& config, const data::SearchPat
   run.write("data.json", to_text(problem.data().facts));
   say(run, progress, describe(config, problem, parameter_count(problem.model())));
 
-  train::Trainer trainer(problem, train_options(config), config.optimizer, config.schedule, run, progress);
+  Watch watch(problem, run, progress);
+  train::TrainOptions options = train_options(config);
+  options.after_epoch = [&, every = std::max<int64_t>(options.epochs / kLooks, 1)](int64_t epoch) {
+    if (epoch % every == 0 && epoch < options.epochs) watch.look();
+  };
+  train::Trainer trainer(problem, options, config.optimizer, config.schedule, run, progress);
   Outcome outcome = trainer.run();
   if (outcome.interrupted) return {true, {}};
   RunResult result = result_of(config, problem.data().facts, outcome);
   if (!config.run.refit) {
+    watch.look();
     trainer.restore_best();
     finish(config, problem, result, run);
     return {false, result};

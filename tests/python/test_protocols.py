@@ -1,0 +1,146 @@
+"""The honest protocol does not look at TEST before the end; the paper protocol chooses by it, as published."""
+
+import json
+import shutil
+
+import pytest
+from series_files import TINY, done, make_series, make_set, metrics, result, run, tensor_bytes, write_ts
+
+EPOCHS = 7
+SETTINGS = (*TINY, "--set", f"train.epochs={EPOCHS}", "--set", "optimizer.lr=5e-3", "--set", "loss.eta=0.01")
+FROM_THE_CLOCK = {"seconds", "tokens_per_second", "peak_memory_mb"}
+DAMAGED_LINE = 6
+
+
+def evaluations(folder):
+    return [record for record in metrics(folder) if record["kind"] == "evaluation"]
+
+
+def facts(folder):
+    """The result without TEST and the clock."""
+    return {k: v for k, v in result(folder).items() if k not in FROM_THE_CLOCK | {"test"}}
+
+
+@pytest.fixture(scope="module")
+def sets(tmp_path_factory):
+    """The same TRAIN, with its TEST, with another TEST, and with one that cannot be read."""
+    folders = {name: tmp_path_factory.mktemp(name) for name in ("own", "other", "damaged")}
+    make_set(folders["own"])
+    for name in ("other", "damaged"):
+        shutil.copy(folders["own"] / "Tiny_TRAIN.ts", folders[name])
+    # Other values, and every series under the label of the next class.
+    other = make_series(30, 77, classes=("up", "wave", "down"), lengths=(3, 20))
+    write_ts(folders["other"] / "Tiny_TEST.ts", other)
+    good = (folders["own"] / "Tiny_TEST.ts").read_text()
+    (folders["damaged"] / "Tiny_TEST.ts").write_text(good.replace("@data\n", "@data\nno numbers\n"))
+    return folders
+
+
+def train(sets, name, folder, *changes):
+    done(run("train", *SETTINGS, "--data", sets[name], "--run", folder, *changes))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def honest(sets, tmp_path_factory):
+    return train(sets, "own", tmp_path_factory.mktemp("honest") / "run")
+
+
+@pytest.fixture(scope="module")
+def paper(sets, tmp_path_factory):
+    return train(sets, "own", tmp_path_factory.mktemp("paper") / "run", "--protocol", "paper")
+
+
+def test_honest_training_does_not_depend_on_test(sets, honest, tmp_path):
+    other = train(sets, "other", tmp_path / "run")
+    assert metrics(other) == metrics(honest)
+    assert tensor_bytes(other) == tensor_bytes(honest)
+    assert facts(other) == facts(honest)
+    assert result(other)["test"] != result(honest)["test"]
+
+
+def test_honest_opens_test_after_the_last_epoch(sets, honest, tmp_path):
+    folder = tmp_path / "run"
+    answer = run("train", *SETTINGS, "--data", sets["damaged"], "--run", folder)
+    assert answer.returncode == 2
+    file = sets["damaged"] / "Tiny_TEST.ts"
+    assert answer.stderr.splitlines()[-1].startswith(f"primal train: {file}:{DAMAGED_LINE}: ")
+    assert answer.stdout == ""
+    assert metrics(folder) == metrics(honest)
+    assert tensor_bytes(folder) == tensor_bytes(honest)
+    # With TEST in order again nothing has to be trained again.
+    done(run("train", "--resume", folder, "--data", sets["own"]))
+    assert metrics(folder) == metrics(honest)
+    assert result(folder)["test"] == result(honest)["test"]
+
+
+def test_honest_chooses_by_validation(honest):
+    records = evaluations(honest)
+    assert {r["split"] for r in records} == {"validation"}
+    assert [r["epoch"] for r in records] == list(range(1, EPOCHS + 1))
+    best = max(records, key=lambda r: (r["accuracy"], -r["loss"]))
+    assert result(honest)["best_epoch"] == best["epoch"]
+    assert result(honest)["validation_accuracy"] == best["accuracy"]
+    assert json.loads((honest / "best" / "state.json").read_text())["epoch"] == best["epoch"]
+
+
+def test_honest_trains_on_four_fifths(honest):
+    assert "48 training series, 12 for validation" in (honest / "log.txt").read_text()
+
+
+def test_paper_gives_the_best_of_the_test_evaluations(paper):
+    records = evaluations(paper)
+    assert {r["split"] for r in records} == {"test"}
+    best = max(records, key=lambda r: (r["accuracy"], -r["loss"]))
+    facts = result(paper)
+    assert facts["test"]["accuracy"] == best["accuracy"]
+    assert facts["test"]["loss"] == best["loss"]
+    assert facts["best_epoch"] == best["epoch"]
+    assert facts["validation_accuracy"] is None
+
+
+def test_paper_evaluates_when_the_published_runs_did(paper):
+    assert [r["epoch"] for r in evaluations(paper)] == [0, 1, 2, 4, 6, 7]
+
+
+def test_paper_trains_on_all_of_train(paper):
+    log = (paper / "log.txt").read_text()
+    assert "60 training series," in log
+    assert "validation" not in log
+
+
+def test_every_result_line_carries_its_protocol(sets, honest, paper):
+    line = done(run("train", "--resume", honest))
+    assert "protocol honest, seed 1, epoch" in line
+    assert "by validation accuracy" in line
+    line = done(run("train", "--resume", paper))
+    assert "protocol paper, seed 1, epoch" in line
+    assert "by TEST itself" in line
+    assert [result(folder)["protocol"] for folder in (honest, paper)] == ["honest", "paper"]
+
+
+def test_refit_trains_on_all_of_train_for_as_many_epochs_as_validation_chose(sets, honest, tmp_path):
+    folder = train(sets, "own", tmp_path / "run", "--set", "run.refit=true")
+    assert metrics(folder) == metrics(honest)
+    best = result(honest)["best_epoch"]
+    assert result(folder) | {"best_epoch": best, "refit": True} == result(folder)
+    # 60 series in batches of 16 are 4 steps; the 48 of before were 3.
+    assert [(r["kind"], r["step"]) for r in metrics(folder / "refit")] == [("epoch", 4 * e) for e in range(1, best + 1)]
+    last = folder / "refit" / "checkpoints" / f"step-{4 * best}" / "model.safetensors"
+    assert (folder / "best" / "model.safetensors").read_bytes() == last.read_bytes()
+    output = done(run("eval", folder, "--data", sets["own"]))
+    assert f"accuracy  {100 * result(folder)['test']['accuracy']:6.2f} %" in output
+
+
+def test_refit_belongs_to_the_honest_protocol(sets, tmp_path):
+    answer = run("train", *SETTINGS, "--protocol", "paper", "--set", "run.refit=true", "--run", tmp_path / "run")
+    assert answer.returncode == 2
+    assert "run.refit: belongs to the honest protocol" in answer.stderr
+
+
+def test_without_test_nothing_of_it_is_read(sets, honest, tmp_path):
+    folder = tmp_path / "run"
+    output = done(run("train", *SETTINGS, "--data", sets["damaged"], "--run", folder, "--set", "run.test=false"))
+    assert output.startswith("no test (PrimalFormer on Tiny, protocol honest")
+    assert result(folder)["test"] is None
+    assert facts(folder) == facts(honest)

@@ -1,0 +1,236 @@
+"""Interrupted, killed and damaged runs: what --resume makes of them."""
+
+import json
+import random
+import shutil
+import signal
+import time
+
+import pytest
+from series_files import TINY, done, make_set, metrics, result, run, start, tensor_bytes, the_error, wait_until
+
+STEPS = 12  # of an epoch
+# A checkpoint after every step; dropout, accumulation and a schedule, all of which have a state of their own.
+CAREFUL = (
+    *(*TINY, "--set", "train.epochs=6", "--set", "train.batch=2", "--set", "train.accumulate=2"),
+    *("--set", "train.checkpoint_steps=1", "--set", "optimizer.name=adamw", "--set", "schedule.name=cosine"),
+)
+FROM_THE_CLOCK = {"seconds", "tokens_per_second", "peak_memory_mb"}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return make_set(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def whole(data, tmp_path_factory):
+    """A run that nothing interrupted."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    done(run("train", *CAREFUL, "--data", data, "--run", folder))
+    return folder
+
+
+def assert_same_run(folder, other):
+    assert metrics(folder) == metrics(other)
+    assert tensor_bytes(folder) == tensor_bytes(other)
+    facts, others = result(folder), result(other)
+    assert {k: v for k, v in facts.items() if k not in FROM_THE_CLOCK} == {
+        k: v for k, v in others.items() if k not in FROM_THE_CLOCK
+    }
+
+
+def interrupt(command, reached, number=signal.SIGINT):
+    """Starts the program, sends the signal as soon as the file is there; what it wrote to the standard error."""
+    process = start("train", *command)
+    wait_until(lambda: reached.exists() or process.poll() is not None)
+    process.send_signal(number)
+    _, errors = process.communicate()
+    assert process.returncode == 130, errors
+    return errors
+
+
+def newest(folder):
+    return max((folder / "checkpoints").iterdir(), key=lambda path: int(path.name.removeprefix("step-")))
+
+
+def test_an_interrupted_run_goes_on_bit_for_bit(data, whole, tmp_path):
+    folder = tmp_path / "run"
+    command, stopped_at = (*CAREFUL, "--data", data, "--run", folder), []
+    # The second step of an epoch: many more follow before its end.
+    for step, number in [(14, signal.SIGINT), (26, signal.SIGTERM), (50, signal.SIGINT)]:
+        errors = interrupt(command, folder / "checkpoints" / f"step-{step}", number)
+        assert errors.endswith(f"\ninterrupted; go on with: primal train --resume {folder}\n")
+        stopped_at.append(json.loads((newest(folder) / "state.json").read_text())["batch"])
+        command = ("--resume", folder, "--data", data)
+    assert any(stopped_at), "never in the middle of an epoch"
+    done(run("train", *command))
+    assert_same_run(folder, whole)
+
+
+def test_killed_at_any_instant_a_run_goes_on_bit_for_bit(data, whole, tmp_path):
+    draw = random.Random(5)
+    folder, log = tmp_path / "run", tmp_path / "run" / "log.txt"
+    command, kills = (*CAREFUL, "--data", data, "--run", folder), 0
+    began = time.monotonic()
+    while kills < 20:
+        lines = log.stat().st_size if log.exists() else 0
+        process = start("train", *command)
+        # From here on it trains. The pauses are such that 20 of them fit into the run.
+        wait_until(lambda process=process, lines=lines: process.poll() is not None or (log.exists() and log.stat().st_size > lines))
+        time.sleep(draw.uniform(0, 0.12))
+        if process.poll() is not None:
+            break
+        process.kill()
+        process.communicate()
+        kills += 1
+        command = ("--resume", folder, "--data", data)
+    print(kills, time.monotonic() - began, newest(folder))
+    done(run("train", *command))
+    assert_same_run(folder, whole)
+
+
+def test_tensorboard_sees_every_step_of_a_resumed_run_once(data, whole, tmp_path):
+    pytest.importorskip("tensorboard")
+    from tensorboard_events import read_events
+
+    folder = tmp_path / "run"
+    interrupt((*CAREFUL, "--data", data, "--run", folder), folder / "checkpoints" / "step-30")
+    done(run("train", "--resume", folder, "--data", data))
+    assert read_events(folder) == read_events(whole)
+
+
+@pytest.mark.xfail(strict=True, reason="a run without checkpoint begins its second event file without purge_step")
+def test_tensorboard_sees_every_step_once_when_there_was_no_checkpoint(data, whole, tmp_path):
+    pytest.importorskip("tensorboard")
+    from tensorboard_events import read_events
+
+    folder = tmp_path / "run"
+    process = start("train", *CAREFUL, "--set", "train.checkpoint_steps=0", "--data", data, "--run", folder)
+    wait_until(lambda: (folder / "metrics.jsonl").exists() and len(metrics(folder)) > 4)
+    process.kill()
+    process.communicate()
+    assert not (folder / "checkpoints").exists()
+    time.sleep(1)  # the name of an event file has the second in which it began
+    done(run("train", "--resume", folder, "--data", data))
+    assert metrics(folder) == metrics(whole)
+    assert read_events(folder) == read_events(whole)
+
+
+def test_a_refit_is_resumed_too(data, tmp_path):
+    refit = (*CAREFUL, "--set", "train.epochs=2", "--set", "run.refit=true", "--data", data)
+    done(run("train", *refit, "--run", tmp_path / "whole"))
+    folder = tmp_path / "run"
+    interrupt((*refit, "--run", folder), folder / "refit" / "checkpoints" / "step-2")
+    assert not (folder / "result.json").exists()
+    done(run("train", "--resume", folder, "--data", data))
+    assert_same_run(folder, tmp_path / "whole")
+
+
+def test_several_seeds_are_resumed_where_they_stood(data, tmp_path):
+    seeds = (*CAREFUL, "--set", "train.epochs=2", "--seeds", "2", "--data", data)
+    output = done(run("train", *seeds, "--run", tmp_path / "whole"))
+    folder = tmp_path / "run"
+    errors = interrupt((*seeds, "--run", folder), folder / "seed-2" / "checkpoints" / "step-3")
+    assert errors.endswith(f"primal train --resume {folder}\n")
+    resumed = done(run("train", "--resume", folder, "--data", data))
+    assert resumed == output.replace(str(tmp_path / "whole"), str(folder))
+    for seed in ("seed-1", "seed-2"):
+        assert_same_run(folder / seed, tmp_path / "whole" / seed)
+
+
+def test_a_finished_run_only_tells_its_result_again(data, whole):
+    before = {path: path.stat().st_mtime_ns for path in whole.rglob("*") if path.name != ".lock"}
+    output = done(run("train", "--resume", whole, "--data", data))
+    assert f"test accuracy {100 * result(whole)['test']['accuracy']:.1f} %" in output
+    assert {path: path.stat().st_mtime_ns for path in whole.rglob("*") if path.name != ".lock"} == before
+
+
+@pytest.fixture
+def unfinished(whole, tmp_path):
+    """All epochs are done, the result is not written."""
+    folder = shutil.copytree(whole, tmp_path / "unfinished")
+    (folder / "result.json").unlink()
+    return folder
+
+
+def test_a_run_killed_before_its_result_was_written_gets_it(data, whole, unfinished):
+    done(run("train", "--resume", unfinished, "--data", data))
+    assert_same_run(unfinished, whole)
+
+
+def test_more_epochs_may_be_asked_for(data, unfinished):
+    done(run("train", "--resume", unfinished, "--data", data, "--set", "train.epochs=7"))
+    assert result(unfinished)["epochs"] == 7
+    assert [r["epoch"] for r in metrics(unfinished) if r["kind"] == "epoch"] == list(range(1, 8))
+
+
+@pytest.mark.xfail(strict=True, reason="result.json is taken for the answer whatever --set says")
+def test_more_epochs_may_be_asked_of_a_finished_run(data, whole, tmp_path):
+    folder = shutil.copytree(whole, tmp_path / "run")
+    done(run("train", "--resume", folder, "--data", data, "--set", "train.epochs=7"))
+    assert result(folder)["epochs"] == 7
+
+
+@pytest.mark.parametrize("change", [("--set", "model.rank=3"), ("--seed", "5"), ("--protocol", "paper")])
+def test_a_resumed_run_keeps_its_configuration(data, unfinished, change):
+    message = the_error(run("train", "--resume", unfinished, "--data", data, *change), "train")
+    assert "a resumed run keeps its configuration" in message
+    assert change[1].split("=")[-1] in message
+
+
+def test_there_must_be_a_run_to_resume(tmp_path):
+    for folder in (tmp_path, tmp_path / "absent"):
+        message = the_error(run("train", "--resume", folder), "train")
+        assert message == f"{folder}: no run here (config.toml is missing)"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_processes_do_not_work_in_one_run(data, tmp_path):
+    folder = tmp_path / "run"
+    process = start("train", *CAREFUL, "--data", data, "--run", folder)
+    wait_until((folder / "log.txt").exists)
+    message = the_error(run("train", "--resume", folder, "--data", data), "train")
+    process.kill()
+    process.communicate()
+    assert message == f"{folder}: another process is working in this run"
+
+
+def cut(file):
+    file.write_bytes(file.read_bytes()[:-10])
+
+
+DAMAGES = {
+    "truncated model": ("model.safetensors", cut),
+    "truncated optimizer": ("optimizer.safetensors", cut),
+    "no model": ("model.safetensors", lambda file: file.unlink()),
+    "no state": ("state.json", lambda file: file.unlink()),
+    "truncated state": ("state.json", cut),
+    "state without a field": ("state.json", lambda file: file.write_text("{}")),
+    "state of another kind": ("state.json", lambda file: file.write_text("[1, 2]")),
+}
+
+
+@pytest.mark.parametrize(("name", "damage"), DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_checkpoint_is_named(data, unfinished, name, damage):
+    damage(newest(unfinished) / name)
+    answer = run("train", "--resume", unfinished, "--data", data)
+    assert answer.returncode == 2
+    assert answer.stderr.splitlines()[-1].startswith(f"primal train: {newest(unfinished) / name}: ")
+    assert not (unfinished / "result.json").exists()
+
+
+def test_an_unfinished_checkpoint_is_passed_over(data, whole, unfinished):
+    (unfinished / "checkpoints" / "step-99.tmp").mkdir()
+    done(run("train", "--resume", unfinished, "--data", data))
+    assert_same_run(unfinished, whole)
+
+
+@pytest.mark.xfail(strict=True, reason="a loss that is not finite is null in state.json, which does not read it back")
+def test_a_checkpoint_after_an_evaluation_that_was_not_finite_is_read(data, tmp_path):
+    folder = tmp_path / "run"
+    diverging = ("--set", "optimizer.name=sgd", "--set", "optimizer.lr=1e30", "--set", "train.batch=100")
+    command = (*TINY, *diverging, "--set", "train.checkpoint_steps=1", "--data", data)
+    assert run("train", *command, "--run", folder).returncode == 1
+    answer = run("train", "--resume", folder, "--data", data)
+    assert "the loss became nan at step 2" in answer.stderr
