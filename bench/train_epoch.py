@@ -78,7 +78,7 @@ def facts_of(name: str) -> dict:
         "channels": data["channels"],
         "classes": len(data["classes"]),
         "rank": int(config["rank"]),
-        "rows": int(config["rows"]),
+        "rows": int(config["rows"]) or int(config["rank"]) * int(config["rows_per_rank"]),
         "eta": float(config["eta"]),
     }
 

@@ -20,4 +20,5 @@ install(FILES ${PROJECT_BINARY_DIR}/primalConfig.cmake ${PROJECT_BINARY_DIR}/pri
 if(PRIMAL_BUILD_CLI)
   set_target_properties(primal_cli PROPERTIES INSTALL_RPATH "${PRIMAL_TORCH_LIBRARY_DIR}")
   install(TARGETS primal_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/primal)
 endif()

@@ -1,5 +1,5 @@
 // The subcommands. Each adds itself to the parser; when chosen, it runs and returns the exit code:
-// 0 done, 1 failed, 2 wrong usage or input.
+// 0 done, 1 failed, 2 wrong usage or input, 130 interrupted.
 #pragma once
 
 #include <functional>

@@ -17,7 +17,7 @@ constexpr int kInterrupted = 130;
 
 struct Options {
   tasks::TrainRequest request;
-  std::string protocol, run, resume, train_file, test_file;
+  std::string preset, protocol, run, resume, train_file, test_file;
   int64_t seed = -1, threads = -1;
   bool list_keys = false, list_presets = false;
 };
@@ -27,6 +27,11 @@ void apply_flags(Options& options) {
   const auto set = [&](const char* key, const std::string& value) {
     if (!value.empty()) options.request.set.push_back(std::string(key) + "=" + value);
   };
+  if (!options.preset.empty()) {
+    options.request.preset = options.preset;
+  } else if (!options.train_file.empty()) {
+    options.request.preset = "series/default";
+  }
   set("run.protocol", options.protocol);
   set("data.train", options.train_file);
   set("data.test", options.test_file);
@@ -66,7 +71,8 @@ void add_train(CLI::App& app, Command& chosen) {
                                          "Train a model from a preset; without arguments: PrimalFormer on "
                                          "JapaneseVowels, a few minutes on two cores");
   auto options = std::make_shared<Options>();
-  command->add_option("PRESET", options->request.preset, "FAMILY/NAME, or a .toml file")->capture_default_str();
+  command->add_option("PRESET", options->preset, "FAMILY/NAME, or a .toml file; default uea/JapaneseVowels, with --train "
+                                                 "series/default");
   command->add_option("--set", options->request.set, "KEY=VALUE, e.g. model.rank=20; may be given often")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);

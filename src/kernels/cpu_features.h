@@ -14,7 +14,7 @@ struct CpuFeature {
 /// The processor's own name, e.g. "AMD EPYC 7B13".
 std::string cpu_name();
 
-/// avx2, fma, avx512f, avx512bf16, amx-bf16, ... in this order, present or not.
+/// avx2, fma, avx512f, avx512_bf16, amx_bf16, ... in this order, present or not.
 std::vector<CpuFeature> cpu_features();
 
 }  // namespace primal::kernels

@@ -55,7 +55,7 @@ analysis::RunFacts facts_of(const Run& run) {
   for (const EpochRecord& epoch : run.metrics.epochs) {
     facts.task_loss.push_back(epoch.task_loss);
     facts.accuracy.push_back(epoch.accuracy);
-    facts.ksvd.push_back(epoch.ksvd);
+    facts.ksvd.push_back(facts.eta > 0 ? epoch.ksvd / facts.eta : epoch.ksvd);  // the record has eta in it
     facts.objective.push_back(epoch.objective);
   }
   // The honest protocol looks at TEST once: then only the validation part has a curve.
@@ -66,7 +66,7 @@ analysis::RunFacts facts_of(const Run& run) {
     facts.evaluation_loss.push_back(record.loss);
     facts.evaluation_accuracy.push_back(record.accuracy);
   }
-  if (run.result) {
+  if (run.result && std::isfinite(run.result->test.accuracy)) {
     facts.test_accuracy = run.result->test.accuracy;
     for (const auto& row : run.result->test.confusion) {
       facts.test_cases.push_back(std::reduce(row.begin(), row.end()));

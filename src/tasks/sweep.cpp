@@ -91,6 +91,17 @@ std::vector<std::string> train_arguments(const Job& job, const TrainRequest& tra
   return arguments;
 }
 
+// A folder that holds another configuration would give numbers of something else.
+void check_same_configuration(const fs::path& folder, TrainRequest train, int64_t seed) {
+  if (!fs::exists(folder / "config.toml")) return;
+  train.set.push_back("train.seed=" + std::to_string(seed));
+  TimeSeriesConfig wanted = resolve_config(train), found = read_config(folder);
+  wanted.run.threads = found.run.threads = 0;
+  if (config_text(wanted) != config_text(found)) {
+    throw Error(folder.string() + ": a run with other options is here already; give the sweep another --run");
+  }
+}
+
 bool is_finished(const fs::path& folder) { return fs::exists(folder / "result.json"); }
 
 double measure_of(const RunResult& result) {
@@ -160,6 +171,7 @@ SweepSummary sweep(const SweepRequest& original, const std::function<void(const 
     for (int64_t seed = config.train.seed; seed < config.train.seed + request.seeds; ++seed) {
       Job job{i, request.folder / folder_name(keys, points[i]) / ("seed-" + std::to_string(seed)), {}};
       folders[i].push_back(job.folder);
+      check_same_configuration(job.folder, train, seed);
       if (is_finished(job.folder)) continue;
       job.arguments = train_arguments(job, train, seed, threads);
       jobs.push_back(std::move(job));

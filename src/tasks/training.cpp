@@ -49,11 +49,12 @@ bool may_change(const std::string& assignment) {
   return key == "train.epochs" || key == "train.patience" || key == "run.threads" || key.starts_with("train.checkpoint");
 }
 
-TimeSeriesConfig resumed_config(const fs::path& folder, const std::vector<std::string>& set) {
+// The configuration in `file`, with the changes that `set` asks for.
+TimeSeriesConfig resumed_config(const fs::path& file, const std::vector<std::string>& set) {
   TimeSeriesConfig config;
   train::Settings settings;
   add_settings(settings, config);
-  settings.read_file(folder / "config.toml");
+  settings.read_file(file);
   for (const std::string& assignment : set) {
     if (!may_change(assignment)) {
       throw Error("--set " + assignment + ": a resumed run keeps its configuration; only train.epochs, train.patience, "
@@ -63,6 +64,27 @@ TimeSeriesConfig resumed_config(const fs::path& folder, const std::vector<std::s
   set_all(settings, set);
   check(config);
   return config;
+}
+
+// A changed configuration is written down, and a run that was finished under the old one is no longer.
+train::RunDirectory resume_run(const fs::path& folder, const TimeSeriesConfig& config) {
+  train::RunDirectory run = train::RunDirectory::resume(folder);
+  const std::string before = config_text(resumed_config(folder / "config.toml", {})), now = config_text(config);
+  if (now != before) {
+    run.write("config.toml", now);
+    fs::remove(folder / "result.json");
+  }
+  return run;
+}
+
+RunOutcome run_or_discard(const TimeSeriesConfig& config, const TrainRequest& request, train::RunDirectory& run,
+                          train::Progress& progress) {
+  try {
+    return run_time_series(config, data_search_path(request.data), run, progress);
+  } catch (const Error&) {
+    if (!fs::exists(run.checkpoints())) run.discard();
+    throw;
+  }
 }
 
 std::string seed_folder(int64_t seed) { return "seed-" + std::to_string(seed); }
@@ -75,11 +97,9 @@ TrainSummary train_seeds(const fs::path& folder, TimeSeriesConfig config, int64_
   for (int64_t seed = first; seed < first + count; ++seed) {
     const fs::path own = folder / seed_folder(seed);
     config.train.seed = seed;
-    const bool exists = fs::exists(own / "config.toml");
-    if (exists) config = resumed_config(own, request.set);
-    train::RunDirectory run =
-        exists ? train::RunDirectory::resume(own) : train::RunDirectory::create(own, config_text(config));
-    const RunOutcome outcome = run_time_series(config, data_search_path(request.data), run, progress);
+    train::RunDirectory run = fs::exists(own / "config.toml") ? resume_run(own, config)
+                                                              : train::RunDirectory::create(own, config_text(config));
+    const RunOutcome outcome = run_or_discard(config, request, run, progress);
     if (outcome.interrupted) {
       summary.interrupted = true;
       return summary;
@@ -91,7 +111,7 @@ TrainSummary train_seeds(const fs::path& folder, TimeSeriesConfig config, int64_
 
 TrainSummary train_one(train::RunDirectory run, const TimeSeriesConfig& config, const TrainRequest& request,
                        train::Progress& progress) {
-  const RunOutcome outcome = run_time_series(config, data_search_path(request.data), run, progress);
+  const RunOutcome outcome = run_or_discard(config, request, run, progress);
   TrainSummary summary{.interrupted = outcome.interrupted, .folder = run.path()};
   if (!outcome.interrupted) summary.results.push_back(outcome.result);
   return summary;
@@ -156,13 +176,11 @@ TrainSummary train_new(const TrainRequest& request, train::Progress& progress) {
 
 TrainSummary train_resumed(const fs::path& folder, const TrainRequest& request, train::Progress& progress) {
   if (!fs::exists(folder / kSeedsFile)) {
-    train::RunDirectory run = train::RunDirectory::resume(folder);
-    return train_one(std::move(run), resumed_config(folder, request.set), request, progress);
+    if (!fs::exists(folder / "config.toml")) throw Error(folder.string() + ": no run here (config.toml is missing)");
+    const TimeSeriesConfig config = resumed_config(folder / "config.toml", request.set);
+    return train_one(resume_run(folder, config), config, request, progress);
   }
-  TimeSeriesConfig config;
-  train::Settings settings;
-  add_settings(settings, config);
-  settings.read_file(folder / "seeds.toml");
+  const TimeSeriesConfig config = resumed_config(folder / "seeds.toml", request.set);
   const nlohmann::json seeds = train::read_json(folder / kSeedsFile);
   return train_seeds(folder, config, seeds.value("seeds", int64_t{1}), request, progress);
 }

@@ -14,7 +14,7 @@ namespace primal::tasks {
 struct TrainRequest {
   std::string preset = "uea/JapaneseVowels";
   std::vector<std::string> set;              ///< "key=value", in order
-  std::optional<std::filesystem::path> run;  ///< default: runs/NAME-DATE
+  std::optional<std::filesystem::path> run;  ///< default: runs/NAME-PROTOCOL-DATE
   std::string data;                          ///< --data
   int64_t seeds = 1;                         ///< from train.seed on, each in RUN/seed-K if there are several
 };

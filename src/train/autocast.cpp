@@ -14,7 +14,7 @@ namespace {
 bool cpu_has_bfloat16() {
   const auto features = kernels::cpu_features();
   return std::any_of(features.begin(), features.end(), [](const auto& feature) {
-    return feature.present && (feature.name == "avx512bf16" || feature.name == "amx-bf16");
+    return feature.present && (feature.name == "avx512_bf16" || feature.name == "amx_bf16");
   });
 }
 

@@ -40,7 +40,7 @@ RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
 }
 
 RunDirectory::RunDirectory(RunDirectory&& other) noexcept
-    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+    : path_(std::move(other.path_)), made_folder_(other.made_folder_), lock_(std::exchange(other.lock_, -1)) {}
 
 RunDirectory::~RunDirectory() {
   if (lock_ >= 0) close(lock_);
@@ -51,11 +51,21 @@ RunDirectory RunDirectory::create(const fs::path& path, std::string_view config)
     throw Error(path.string() + ": there is a run already; go on with it by --resume " + path.string());
   }
   std::error_code failure;
-  fs::create_directories(path, failure);
+  const bool made = fs::create_directories(path, failure);
   if (failure) throw Error(path.string() + ": could not be created: " + failure.message());
   RunDirectory run(path);
+  run.made_folder_ = made;
   run.write("config.toml", config);
   return run;
+}
+
+void RunDirectory::discard() {
+  std::error_code ignored;
+  if (made_folder_) {
+    fs::remove_all(path_, ignored);
+  } else {
+    fs::remove(path_ / "config.toml", ignored);  // what else is in there may not be ours
+  }
 }
 
 RunDirectory RunDirectory::resume(const fs::path& path) {

@@ -20,6 +20,9 @@ class RunDirectory {
   RunDirectory& operator=(RunDirectory&&) = delete;
   ~RunDirectory();
 
+  /// Removes what create() made: a run that failed before its first step leaves nothing behind.
+  void discard();
+
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
 
@@ -37,6 +40,7 @@ class RunDirectory {
   explicit RunDirectory(std::filesystem::path path);
 
   std::filesystem::path path_;
+  bool made_folder_ = false;
   int lock_ = -1;  ///< held while the run is open; the system lets go of it when the process ends, however it does
 };
 

@@ -82,6 +82,7 @@ class Trainer::Loop {
   bool resume();  // whether there was a checkpoint
   void save();
   bool wants_checkpoint() const;
+  bool out_of_patience() const;
   void run_epoch(const InterruptGuard& interrupt);
   void take_step(std::span<const int64_t> order);
   void finish_epoch();
@@ -138,6 +139,10 @@ bool Trainer::Loop::wants_checkpoint() const {
          seconds_since(saved_at_) >= options_.checkpoint_seconds;
 }
 
+bool Trainer::Loop::out_of_patience() const {
+  return options_.patience > 0 && state_.best.epoch >= 0 && state_.epoch - state_.best.epoch >= options_.patience;
+}
+
 // One step of the optimizer: `accumulate` batches, or what is left of the epoch.
 void Trainer::Loop::take_step(std::span<const int64_t> order) {
   const auto start = Clock::now();
@@ -149,7 +154,7 @@ void Trainer::Loop::take_step(std::span<const int64_t> order) {
     const auto chosen = order.subspan(first, std::min<int64_t>(options_.batch, problem_.examples() - first));
     const BatchLoss batch = autocast_.run([&] { return problem_.loss(chosen); });
     if (!std::isfinite(batch.task + batch.ksvd)) {
-      throw Failure("the loss became " + std::to_string(batch.task + batch.ksvd) + " at step " +
+      throw Failure(std::string("the loss became ") + (std::isnan(batch.task + batch.ksvd) ? "NaN" : "infinite") + " at step " +
                     std::to_string(state_.step + 1) + "; try a smaller optimizer.lr or train.clip=1");
     }
     // Batches weigh by their examples, so that accumulating gives the gradient of one large batch.
@@ -264,10 +269,8 @@ Outcome Trainer::Loop::run() {
   const InterruptGuard interrupt;
   if (state_.epoch < last_epoch()) show_progress();
   if (state_.step == 0 && state_.best.epoch < 0 && options_.evaluates && options_.evaluates(0)) evaluate();
-  while (state_.epoch < last_epoch() && !state_.stopped_early) {
+  while (state_.epoch < last_epoch() && !out_of_patience()) {
     run_epoch(interrupt);
-    state_.stopped_early = options_.patience > 0 && state_.best.epoch >= 0 &&
-                           state_.epoch - state_.best.epoch >= options_.patience && state_.batch == 0;
     if (interrupt.interrupted()) {
       save();
       progress_.finish();

@@ -9,8 +9,7 @@ namespace primal::train {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(EpochSums, loss, task, ksvd, objective, gradient_norm, examples, correct, tokens,
                                    steps, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BestEpoch, epoch, evaluation)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainerState, epoch, batch, step, sums, best, seconds, tokens, metric_bytes,
-                                   stopped_early)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainerState, epoch, batch, step, sums, best, seconds, tokens, metric_bytes)
 
 void EpochSums::add(const BatchLoss& batch_loss) {
   const double count = static_cast<double>(batch_loss.examples);

@@ -30,7 +30,6 @@ struct TrainerState {
   double seconds = 0;   ///< of training steps so far
   int64_t tokens = 0;
   int64_t metric_bytes = 0;  ///< length of metrics.jsonl
-  bool stopped_early = false;
 };
 
 std::string to_text(const TrainerState& state);

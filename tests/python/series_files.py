@@ -13,7 +13,8 @@ import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-PROGRAM = Path(__file__).parents[2] / "build" / "release" / "bin" / "primal"
+# PRIMAL_PROGRAM: another build of the program.
+PROGRAM = Path(os.environ.get("PRIMAL_PROGRAM", Path(__file__).parents[2] / "build" / "release" / "bin" / "primal"))
 # A model that trains in a fraction of a second, on the set "Tiny"; LEARNING: long enough to get it right.
 TINY = (
     *("uea/JapaneseVowels", "--threads", "1", "--set", "data.set=Tiny"),
@@ -150,10 +151,11 @@ def result(folder):
     return json.loads((folder / "result.json").read_text())
 
 
-def wait_until(moment, seconds=30):
-    """Waits for something that a run under way will do."""
+def wait_until(process, moment, seconds=60):
+    """Waits for something that the process, started by start(), will do."""
     end = time.monotonic() + seconds
     while not moment():
+        assert process.poll() is None, f"ended with {process.returncode}: {process.stderr.read()}"
         assert time.monotonic() < end, f"waited {seconds} s in vain"
         time.sleep(0.002)
 

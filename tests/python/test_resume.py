@@ -9,8 +9,10 @@ import time
 import pytest
 from series_files import TINY, done, make_set, metrics, result, run, start, tensor_bytes, the_error, wait_until
 
-STEPS = 12  # of an epoch
-# A checkpoint after every step; dropout, accumulation and a schedule, all of which have a state of their own.
+pytest.importorskip("tensorboard")
+from tensorboard_events import read_events
+
+# Epochs of 12 steps, a checkpoint after each; dropout, accumulation and a schedule, all of which have a state of their own.
 CAREFUL = (
     *(*TINY, "--set", "train.epochs=6", "--set", "train.batch=2", "--set", "train.accumulate=2"),
     *("--set", "train.checkpoint_steps=1", "--set", "optimizer.name=adamw", "--set", "schedule.name=cosine"),
@@ -43,15 +45,19 @@ def assert_same_run(folder, other):
 def interrupt(command, reached, number=signal.SIGINT):
     """Starts the program, sends the signal as soon as the file is there; what it wrote to the standard error."""
     process = start("train", *command)
-    wait_until(lambda: reached.exists() or process.poll() is not None)
+    wait_until(process, reached.exists)
     process.send_signal(number)
     _, errors = process.communicate()
     assert process.returncode == 130, errors
     return errors
 
 
+def text_of(file):
+    return file.read_text() if file.exists() else ""
+
+
 def newest(folder):
-    return max((folder / "checkpoints").iterdir(), key=lambda path: int(path.name.removeprefix("step-")))
+    return max((folder / "checkpoints").glob("step-*[0-9]"), key=lambda path: int(path.name.removeprefix("step-")))
 
 
 def test_an_interrupted_run_goes_on_bit_for_bit(data, whole, tmp_path):
@@ -66,59 +72,42 @@ def test_an_interrupted_run_goes_on_bit_for_bit(data, whole, tmp_path):
     assert any(stopped_at), "never in the middle of an epoch"
     done(run("train", *command))
     assert_same_run(folder, whole)
+    assert read_events(folder) == read_events(whole)
 
 
 def test_killed_at_any_instant_a_run_goes_on_bit_for_bit(data, whole, tmp_path):
     draw = random.Random(5)
     folder, log = tmp_path / "run", tmp_path / "run" / "log.txt"
-    command, kills = (*CAREFUL, "--data", data, "--run", folder), 0
-    began = time.monotonic()
-    while kills < 20:
-        lines = log.stat().st_size if log.exists() else 0
+    command = (*CAREFUL, "--data", data, "--run", folder)
+    for kills in range(20):
         process = start("train", *command)
-        # From here on it trains. The pauses are such that 20 of them fit into the run.
-        wait_until(lambda process=process, lines=lines: process.poll() is not None or (log.exists() and log.stat().st_size > lines))
+        # The log gets its first lines of a process just before the training goes on.
+        wait_until(process, lambda: text_of(log).count("PrimalFormer") > kills)  # noqa: B023
         time.sleep(draw.uniform(0, 0.12))
-        if process.poll() is not None:
-            break
+        assert process.poll() is None, f"ended after {kills} kills: let it train for longer"
         process.kill()
         process.communicate()
-        kills += 1
         command = ("--resume", folder, "--data", data)
-    print(kills, time.monotonic() - began, newest(folder))
     done(run("train", *command))
     assert_same_run(folder, whole)
-
-
-def test_tensorboard_sees_every_step_of_a_resumed_run_once(data, whole, tmp_path):
-    pytest.importorskip("tensorboard")
-    from tensorboard_events import read_events
-
-    folder = tmp_path / "run"
-    interrupt((*CAREFUL, "--data", data, "--run", folder), folder / "checkpoints" / "step-30")
-    done(run("train", "--resume", folder, "--data", data))
     assert read_events(folder) == read_events(whole)
 
 
 @pytest.mark.xfail(strict=True, reason="a run without checkpoint begins its second event file without purge_step")
 def test_tensorboard_sees_every_step_once_when_there_was_no_checkpoint(data, whole, tmp_path):
-    pytest.importorskip("tensorboard")
-    from tensorboard_events import read_events
-
     folder = tmp_path / "run"
     process = start("train", *CAREFUL, "--set", "train.checkpoint_steps=0", "--data", data, "--run", folder)
-    wait_until(lambda: (folder / "metrics.jsonl").exists() and len(metrics(folder)) > 4)
+    wait_until(process, lambda: text_of(folder / "metrics.jsonl").count("\n") > 4)
     process.kill()
     process.communicate()
     assert not (folder / "checkpoints").exists()
-    time.sleep(1)  # the name of an event file has the second in which it began
     done(run("train", "--resume", folder, "--data", data))
     assert metrics(folder) == metrics(whole)
     assert read_events(folder) == read_events(whole)
 
 
 def test_a_refit_is_resumed_too(data, tmp_path):
-    refit = (*CAREFUL, "--set", "train.epochs=2", "--set", "run.refit=true", "--data", data)
+    refit = (*CAREFUL, "--set", "train.epochs=1", "--set", "run.refit=true", "--data", data)
     done(run("train", *refit, "--run", tmp_path / "whole"))
     folder = tmp_path / "run"
     interrupt((*refit, "--run", folder), folder / "refit" / "checkpoints" / "step-2")
@@ -128,7 +117,7 @@ def test_a_refit_is_resumed_too(data, tmp_path):
 
 
 def test_several_seeds_are_resumed_where_they_stood(data, tmp_path):
-    seeds = (*CAREFUL, "--set", "train.epochs=2", "--seeds", "2", "--data", data)
+    seeds = (*CAREFUL, "--set", "train.epochs=1", "--seeds", "2", "--data", data)
     output = done(run("train", *seeds, "--run", tmp_path / "whole"))
     folder = tmp_path / "run"
     errors = interrupt((*seeds, "--run", folder), folder / "seed-2" / "checkpoints" / "step-3")
@@ -165,7 +154,6 @@ def test_more_epochs_may_be_asked_for(data, unfinished):
     assert [r["epoch"] for r in metrics(unfinished) if r["kind"] == "epoch"] == list(range(1, 8))
 
 
-@pytest.mark.xfail(strict=True, reason="result.json is taken for the answer whatever --set says")
 def test_more_epochs_may_be_asked_of_a_finished_run(data, whole, tmp_path):
     folder = shutil.copytree(whole, tmp_path / "run")
     done(run("train", "--resume", folder, "--data", data, "--set", "train.epochs=7"))
@@ -179,6 +167,14 @@ def test_a_resumed_run_keeps_its_configuration(data, unfinished, change):
     assert change[1].split("=")[-1] in message
 
 
+@pytest.mark.xfail(strict=True, reason="RunDirectory::discard() removes the config.toml of a resumed run")
+def test_a_resume_that_does_not_find_its_data_leaves_the_run_as_it_is(whole, unfinished, tmp_path):
+    shutil.rmtree(unfinished / "checkpoints")
+    message = the_error(run("train", "--resume", unfinished, cwd=tmp_path), "train")
+    assert message.startswith('data set "Tiny": expected')
+    assert (unfinished / "config.toml").read_text() == (whole / "config.toml").read_text()
+
+
 def test_there_must_be_a_run_to_resume(tmp_path):
     for folder in (tmp_path, tmp_path / "absent"):
         message = the_error(run("train", "--resume", folder), "train")
@@ -189,7 +185,7 @@ def test_there_must_be_a_run_to_resume(tmp_path):
 def test_two_processes_do_not_work_in_one_run(data, tmp_path):
     folder = tmp_path / "run"
     process = start("train", *CAREFUL, "--data", data, "--run", folder)
-    wait_until((folder / "log.txt").exists)
+    wait_until(process, (folder / "log.txt").exists)
     message = the_error(run("train", "--resume", folder, "--data", data), "train")
     process.kill()
     process.communicate()
@@ -233,4 +229,4 @@ def test_a_checkpoint_after_an_evaluation_that_was_not_finite_is_read(data, tmp_
     command = (*TINY, *diverging, "--set", "train.checkpoint_steps=1", "--data", data)
     assert run("train", *command, "--run", folder).returncode == 1
     answer = run("train", "--resume", folder, "--data", data)
-    assert "the loss became nan at step 2" in answer.stderr
+    assert "the loss became NaN at step 2" in answer.stderr

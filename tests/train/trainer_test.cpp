@@ -239,7 +239,7 @@ TEST_F(TrainerTest, ClippingBoundsTheFirstStep) {
 TEST_F(TrainerTest, ALossThatIsNotFiniteStopsTheRun) {
   Blobs problem;
   problem.scale = std::numeric_limits<double>::infinity();
-  EXPECT_TRUE(contains(error_of<Failure>([&] { train(problem, "a"); }), "the loss became inf at step 1"));
+  EXPECT_TRUE(contains(error_of<Failure>([&] { train(problem, "a"); }), "the loss became infinite at step 1"));
 }
 
 TEST_F(TrainerTest, ADamagedCheckpointIsNamed) {

@@ -34,7 +34,8 @@ void add_model_settings(train::Settings& settings, TimeSeriesConfig& config) {
   settings.add("model.heads", &model.heads, "H");
   settings.add("model.feed_forward", &model.feed_forward, "inner width of the feed-forward part");
   settings.add("model.rank", &model.rank, "s of the kernel SVD");
-  settings.add("model.rows", &model.rows, "n, sampled rows; 0 = 10 rank; at most the longest training series");
+  settings.add("model.rows", &model.rows, "n, sampled rows; 0 = rows_per_rank rank; at most the longest training series");
+  settings.add("model.rows_per_rank", &model.rows_per_rank, "n / s where model.rows is 0");
   settings.add("model.feature_map", &model.feature_map, "phi");
   settings.add("model.dropout", &model.dropout, "everywhere");
   settings.add("model.norm_first", &model.norm_first, "pre-norm");
@@ -81,6 +82,7 @@ void check(const TimeSeriesConfig& config) {
   at_least("model.feed_forward", config.model.feed_forward, 1);
   at_least("model.rank", config.model.rank, 1);
   at_least("model.rows", config.model.rows, 0);
+  at_least("model.rows_per_rank", config.model.rows_per_rank, 1);
   share("model.dropout", config.model.dropout);
   share("data.validation", config.data.validation);
   share("data.test_share", config.data.test_share);
@@ -119,7 +121,7 @@ models::SequenceClassifierOptions model_options(const TimeSeriesConfig& config, 
           .width = model.width,
           .heads = model.heads,
           .rank = model.rank,
-          .rows = std::min(tokens, model.rows > 0 ? model.rows : 10 * model.rank),
+          .rows = std::min(tokens, model.rows > 0 ? model.rows : model.rows_per_rank * model.rank),
           .feature_map = model.feature_map,
           .padding = model.padding,
           .init = model.init};

@@ -27,7 +27,8 @@ struct TimeSeriesConfig {
     std::vector<std::string> layers = {"primal", "primal"};
     int64_t width = 512, heads = 8, feed_forward = 2048;
     int64_t rank = 30;
-    int64_t rows = 0;  ///< 0 = 10 rank; never more than the longest training series
+    int64_t rows = 0;           ///< 0 = rows_per_rank rank; never more than the longest training series
+    int64_t rows_per_rank = 10;
     std::string feature_map = "cosine";
     double dropout = 0.1;
     bool norm_first = false;

@@ -192,6 +192,7 @@ RunOutcome run_time_series(const TimeSeriesConfig& config, const data::SearchPat
                            Progress& progress) {
   if (fs::exists(run.path() / "result.json")) return {false, read_result(run.path() / "result.json")};
   train::set_up_compute_threads(static_cast<int>(threads_of(config)));
+  train::reset_peak_memory();
   const SeriesData data(config, search);
   TimeSeriesProblem problem = make_problem(config, data, config.run.protocol == Protocol::honest);
   run.write("data.json", to_text(problem.data().facts));
@@ -206,8 +207,8 @@ RunOutcome run_time_series(const TimeSeriesConfig& config, const data::SearchPat
   Outcome outcome = trainer.run();
   if (outcome.interrupted) return {true, {}};
   RunResult result = result_of(config, problem.data().facts, outcome);
+  watch.look();
   if (!config.run.refit) {
-    watch.look();
     trainer.restore_best();
     finish(config, problem, result, run);
     return {false, result};

@@ -1,0 +1,79 @@
+"""primal report: one page of one run or several, drawn by a browser without complaint."""
+
+import shutil
+
+import pytest
+from browser import CHROMIUM, open_page
+from series_files import LEARNING, TINY, done, make_set, run, the_error
+
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """honest: two seeds in one folder; paper: one run, with names that a page must not take for its own code."""
+    folder = tmp_path_factory.mktemp("runs")
+    data = make_set(folder / "data")
+    done(run("train", *TINY, *LEARNING, "--data", data, "--run", folder / "honest", "--seeds", "2"))
+    hostile = make_set(folder / "hostile", classes=("<b>", "</script>", "it's\"&amp;"))
+    paper = ("--protocol", "paper", "--set", "model.layers=softmax,primal")
+    done(run("train", *TINY, *paper, "--data", hostile, "--run", folder / "paper"))
+    return folder
+
+
+def test_the_page_of_a_run_is_written_into_it(runs):
+    output = done(run("report", runs / "honest" / "seed-1"))
+    assert output == f"{runs / 'honest' / 'seed-1' / 'report.html'}\n"
+    page = (runs / "honest" / "seed-1" / "report.html").read_text()
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert "<script src" not in page
+
+
+@needs_browser
+def test_a_browser_draws_the_page_of_a_run(runs):
+    file = runs / "one.html"
+    done(run("report", runs / "paper", "--output", file))
+    page = open_page(file)
+    assert page.problems() == []
+    assert page.tags["canvas"] >= 3
+    for text in ("Primal.+", "paper", "</script>", "it's\"&amp;", "Tiny"):
+        assert text in page.text
+
+
+@needs_browser
+def test_a_browser_draws_the_comparison_of_several_runs(runs):
+    file = runs / "several.html"
+    # A folder of seeds counts as its runs.
+    done(run("report", runs / "honest", runs / "paper", "--output", file))
+    page = open_page(file)
+    assert page.problems() == []
+    assert page.tags["canvas"] >= 1
+    for text in ("PrimalFormer", "Primal.+", "honest", "paper"):
+        assert text in page.text
+
+
+@needs_browser
+def test_a_browser_draws_the_page_of_an_unfinished_run(runs, tmp_path):
+    folder = shutil.copytree(runs / "honest" / "seed-1", tmp_path / "unfinished")
+    for name in ("result.json", "analysis.json"):
+        (folder / name).unlink()
+    with (folder / "metrics.jsonl").open("a") as file:
+        file.write('{"kind": "epo')  # a crash in the middle of a line
+    done(run("report", folder))
+    assert open_page(folder / "report.html").problems() == []
+
+
+def test_there_must_be_a_run_to_report(tmp_path):
+    message = the_error(run("report", tmp_path), "report")
+    assert message == f"{tmp_path}: no run here (config.toml is missing)"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_run_is_named_with_its_line(runs, tmp_path):
+    folder = shutil.copytree(runs / "honest" / "seed-1", tmp_path / "damaged")
+    lines = (folder / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (folder / "metrics.jsonl").write_text(lines[0] + "nonsense\n" + "".join(lines[1:]))
+    (folder / "report.html").unlink(missing_ok=True)
+    message = the_error(run("report", folder), "report")
+    assert message.startswith(f"{folder / 'metrics.jsonl'}:2: ")
+    assert not (folder / "report.html").exists()
