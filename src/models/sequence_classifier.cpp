@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "ops/dropout.h"
 #include "primal/error.h"
 
 namespace primal::models {
@@ -56,7 +57,7 @@ torch::Tensor SequenceClassifierImpl::embedded(const SeriesBatch& batch) {
     const auto order = [&] { return torch::arange(tokens, positions.options()).expand({batch.x.size(0), tokens}); };
     h = h + time(batch.times ? *batch.times : order());
   }
-  return at::dropout(h, options_.dropout, is_training());
+  return ops::dropout(h, options_.dropout, is_training());
 }
 
 std::optional<torch::Tensor> SequenceClassifierImpl::attention_padding(const SeriesBatch& batch) const {
@@ -65,7 +66,7 @@ std::optional<torch::Tensor> SequenceClassifierImpl::attention_padding(const Ser
 
 Classification SequenceClassifierImpl::forward(const SeriesBatch& batch) {
   auto [features, terms] = encoder(embedded(batch), attention_padding(batch));
-  features = at::dropout(at::gelu(features), options_.dropout, is_training());
+  features = ops::dropout(at::gelu(features), options_.dropout, is_training());
   return {head(pooled(features, batch.padding)), terms};
 }
 

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "ops/dropout.h"
 #include "primal/error.h"
 
 namespace primal::nn {
@@ -38,7 +39,7 @@ void EncoderLayerImpl::reset() {
 }
 
 torch::Tensor EncoderLayerImpl::drop(const torch::Tensor& x) const {
-  return at::dropout(x, options_.dropout, is_training());
+  return ops::dropout(x, options_.dropout, is_training());
 }
 
 EncoderLayerOutput EncoderLayerImpl::attend(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) {

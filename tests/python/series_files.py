@@ -73,7 +73,9 @@ def write_ts(path, series, *, head=()):
     lines = ["@problemName Made", "@equalLength false", f"@dimensions {len(series[0].values[0])}", *head]
     lines += [f"@classLabel true {' '.join(classes)}" if classes else "@classLabel false", "@data"]
     for one in series:
-        channels = [",".join("?" if v is None else repr(v) for v in channel) for channel in zip(*one.values, strict=True)]
+        channels = [
+            ",".join("?" if v is None else repr(v) for v in channel) for channel in zip(*one.values, strict=True)
+        ]
         lines.append(":".join(channels + ([one.label] if one.label else [])))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(lines) + "\n")

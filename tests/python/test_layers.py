@@ -11,7 +11,7 @@ USES = {
     "kernels": set(),
     "ops": {"kernels"},
     "nn": {"ops"},
-    "models": {"nn"},
+    "models": {"nn", "ops"},
     "data": set(),
     "train": {"kernels", "ops", "nn", "models", "data"},
     "analysis": {"ops", "nn", "models"},

@@ -223,10 +223,10 @@ def test_an_unfinished_checkpoint_is_passed_over(data, whole, unfinished):
 
 
 @pytest.mark.xfail(strict=True, reason="a loss that is not finite is null in state.json, which does not read it back")
-def test_a_checkpoint_after_an_evaluation_that_was_not_finite_is_read(data, tmp_path):
+def test_a_run_that_was_not_finite_fails_again_in_the_same_way(data, tmp_path):
     folder = tmp_path / "run"
     diverging = ("--set", "optimizer.name=sgd", "--set", "optimizer.lr=1e30", "--set", "train.batch=100")
     command = (*TINY, *diverging, "--set", "train.checkpoint_steps=1", "--data", data)
-    assert run("train", *command, "--run", folder).returncode == 1
-    answer = run("train", "--resume", folder, "--data", data)
-    assert "the loss became NaN at step 2" in answer.stderr
+    for answer in (run("train", *command, "--run", folder), run("train", "--resume", folder, "--data", data)):
+        assert answer.returncode == 1
+        assert answer.stderr.splitlines()[-1].startswith("primal train: the loss became NaN")
