@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "kernels/cpu_target.h"
+#include "train/allocator.h"
 #include "train/failure.h"
 
 namespace {
@@ -36,6 +37,7 @@ int main(int argc, char** argv) {
   primal::cli::add_info(app, chosen);
   primal::cli::add_verify(app, chosen);
   try {
+    primal::train::keep_freed_memory();
     app.parse(argc, argv);
     primal::kernels::use_cpu_target_of_environment();
     return chosen();

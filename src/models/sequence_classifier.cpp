@@ -16,6 +16,13 @@ int64_t width_of(const SequenceClassifierOptions& options) {
   return std::visit([](const auto& attention) { return attention.width; }, options.layers.front().attention);
 }
 
+// Each step with those around it, zeros beyond the ends. x: [B, N, C] -> [B, N, C kernel]
+torch::Tensor neighbourhoods(const torch::Tensor& x, int64_t kernel) {
+  if (kernel == 1) return x;
+  const int64_t side = (kernel - 1) / 2;
+  return at::constant_pad_nd(x, {0, 0, side, side}, 0).unfold(1, kernel, 1).flatten(2);
+}
+
 }  // namespace
 
 SequenceClassifierImpl::SequenceClassifierImpl(SequenceClassifierOptions options) : options_(std::move(options)) {
@@ -23,12 +30,15 @@ SequenceClassifierImpl::SequenceClassifierImpl(SequenceClassifierOptions options
        {std::pair{"channels", options_.channels}, {"classes", options_.classes}, {"tokens", options_.tokens}}) {
     if (value < 1) throw Error(c10::str("sequence_classifier: ", name, " must be at least 1, got ", value));
   }
+  if (options_.kernel < 1 || options_.kernel % 2 == 0) {
+    throw Error(c10::str("sequence_classifier: kernel must be odd and positive, got ", options_.kernel));
+  }
   reset();
 }
 
 void SequenceClassifierImpl::reset() {
   const int64_t width = width_of(options_);
-  embedding = register_module("embedding", torch::nn::Linear(options_.channels, width));
+  embedding = register_module("embedding", torch::nn::Linear(options_.channels * options_.kernel, width));
   // The published range of the learnable positions.
   positions = register_parameter("positions", torch::empty({options_.tokens, width}).uniform_(-0.02, 0.02));
   if (options_.time == TimeInput::bochner) {
@@ -52,7 +62,7 @@ torch::Tensor SequenceClassifierImpl::embedded(const SeriesBatch& batch) {
     throw Error(c10::str("sequence_classifier: the sequences have ", tokens, " tokens, the model ", options_.tokens));
   }
   const double scale = std::sqrt(static_cast<double>(positions.size(1)));
-  torch::Tensor h = embedding(batch.x) * scale + positions.narrow(0, 0, tokens);
+  torch::Tensor h = embedding(neighbourhoods(batch.x, options_.kernel)) * scale + positions.narrow(0, 0, tokens);
   if (!time.is_empty()) {
     const auto order = [&] { return torch::arange(tokens, positions.options()).expand({batch.x.size(0), tokens}); };
     h = h + time(batch.times ? *batch.times : order());

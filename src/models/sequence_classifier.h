@@ -27,6 +27,7 @@ struct SequenceClassifierOptions {
   int64_t channels = 0;
   int64_t classes = 0;
   int64_t tokens = 0;  ///< longest sequence; inputs are padded to it when pooling is flatten
+  int64_t kernel = 1;  ///< steps that a token sees, odd; 1: published, more: a convolution as embedding
   double dropout = 0;  ///< after the embedding and before the head
   Pooling pooling = Pooling::flatten;
   Padding padding = Padding::respect;  ///< ignore: the attention does not get the mask (published)
@@ -46,7 +47,7 @@ struct SeriesBatch {
   std::optional<torch::Tensor> times{};  ///< [B, N], in median steps since the start; absent = 0, 1, 2, ...
 };
 
-/// x sqrt(D) + positions (+ time encoding) -> encoder -> GELU -> pooling -> Linear.
+/// embedding(x) sqrt(D) + positions (+ time encoding) -> encoder -> GELU -> pooling -> Linear.
 class SequenceClassifierImpl : public torch::nn::Cloneable<SequenceClassifierImpl> {
  public:
   explicit SequenceClassifierImpl(SequenceClassifierOptions options);

@@ -44,7 +44,7 @@ def make_series(count, seed, *, classes=("down", "up", "wave"), lengths=(6, 12),
             at = 2 * step / (steps - 1) - 1
             clean = (level * (kind - 1) + [-at, at, math.sin(6 * at)][kind % 3], level * (1 - kind) + kind * at)
             row = [round(value + draw.gauss(0, 0.2), 4) for value in clean]
-            values.append([None if 0 < step and draw.random() < missing else value for value in row])
+            values.append([None if step > 0 and draw.random() < missing else value for value in row])
         made.append(Series(str(i), classes[kind], values))
     return made
 

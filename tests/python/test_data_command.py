@@ -65,19 +65,16 @@ def test_info_counts_lengths_missing_values_and_classes(tmp_path):
         assert [told[name] for name in ("down", "up", "wave")] == [["9", "36.0", "%"], *[["8", "32.0", "%"]] * 2]
 
 
-def test_info_of_a_csv_with_times_says_so(tmp_path):
-    assert facts(done(run("data", "info", write_csv(tmp_path / "gaps.csv", make_gaps(4, 0)))))["times"]
-
-
 def test_info_of_series_without_labels(tmp_path):
     output = done(run("data", "info", write_csv(tmp_path / "a.csv", without_labels(make_series(4, 0)))))
     assert facts(output)["cases"] == ["4"]
     assert "classes" not in output
 
 
-def test_info_reads_standard_input(tmp_path):
-    text = write_csv(tmp_path / "a.csv", make_series(4, 0)).read_text()
-    assert facts(done(run("data", "info", "-", text=text)))["cases"] == ["4"]
+def test_info_reads_standard_input_and_sees_times(tmp_path):
+    told = facts(done(run("data", "info", "-", text=write_csv(tmp_path / "a.csv", make_gaps(4, 0)).read_text())))
+    assert told["cases"] == ["4"]
+    assert told["times"] == ["given", "for", "each", "step"]
 
 
 def test_a_missing_set_says_what_was_looked_for_and_where(folder, tmp_path):

@@ -12,7 +12,7 @@ from series_files import TINY, done, make_set, metrics, result, run, start, tens
 pytest.importorskip("tensorboard")
 from tensorboard_events import read_events
 
-# Epochs of 12 steps, a checkpoint after each; dropout, accumulation and a schedule, all of which have a state of their own.
+# Epochs of 12 steps, a checkpoint after each. Dropout, accumulation and schedule have a state of their own.
 CAREFUL = (
     *(*TINY, "--set", "train.epochs=6", "--set", "train.batch=2", "--set", "train.accumulate=2"),
     *("--set", "train.checkpoint_steps=1", "--set", "optimizer.name=adamw", "--set", "schedule.name=cosine"),
@@ -144,23 +144,29 @@ def unfinished(whole, tmp_path):
 
 
 def test_a_run_killed_before_its_result_was_written_gets_it(data, whole, unfinished):
+    (unfinished / "checkpoints" / "step-99.tmp").mkdir()  # passed over: not complete
     done(run("train", "--resume", unfinished, "--data", data))
     assert_same_run(unfinished, whole)
-
-
-def test_more_epochs_may_be_asked_for(data, unfinished):
-    done(run("train", "--resume", unfinished, "--data", data, "--set", "train.epochs=7"))
-    assert result(unfinished)["epochs"] == 7
-    assert [r["epoch"] for r in metrics(unfinished) if r["kind"] == "epoch"] == list(range(1, 8))
 
 
 def test_more_epochs_may_be_asked_of_a_finished_run(data, whole, tmp_path):
     folder = shutil.copytree(whole, tmp_path / "run")
     done(run("train", "--resume", folder, "--data", data, "--set", "train.epochs=7"))
     assert result(folder)["epochs"] == 7
+    assert [r["epoch"] for r in metrics(folder) if r["kind"] == "epoch"] == list(range(1, 8))
 
 
-@pytest.mark.parametrize("change", [("--set", "model.rank=3"), ("--seed", "5"), ("--protocol", "paper")])
+@pytest.mark.xfail(strict=True, reason="seeds.toml keeps the old epochs: the next resume goes back to them")
+def test_more_epochs_of_several_seeds_are_remembered(data, tmp_path):
+    folder = tmp_path / "run"
+    done(run("train", *TINY, "--set", "train.epochs=1", "--seeds", "2", "--data", data, "--run", folder))
+    more = done(run("train", "--resume", folder, "--data", data, "--set", "train.epochs=2"))
+    assert more.count("of 2 by") == 2
+    assert done(run("train", "--resume", folder, "--data", data)) == more
+    assert "epochs = 2\n" in (folder / "seed-1" / "config.toml").read_text()
+
+
+@pytest.mark.parametrize("change", [("--set", "model.rank=3"), ("--protocol", "paper")])
 def test_a_resumed_run_keeps_its_configuration(data, unfinished, change):
     message = the_error(run("train", "--resume", unfinished, "--data", data, *change), "train")
     assert "a resumed run keeps its configuration" in message
@@ -176,9 +182,8 @@ def test_a_resume_that_does_not_find_its_data_leaves_the_run_as_it_is(whole, unf
 
 
 def test_there_must_be_a_run_to_resume(tmp_path):
-    for folder in (tmp_path, tmp_path / "absent"):
-        message = the_error(run("train", "--resume", folder), "train")
-        assert message == f"{folder}: no run here (config.toml is missing)"
+    message = the_error(run("train", "--resume", tmp_path), "train")
+    assert message == f"{tmp_path}: no run here (config.toml is missing)"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -199,11 +204,9 @@ def cut(file):
 DAMAGES = {
     "truncated model": ("model.safetensors", cut),
     "truncated optimizer": ("optimizer.safetensors", cut),
-    "no model": ("model.safetensors", lambda file: file.unlink()),
     "no state": ("state.json", lambda file: file.unlink()),
     "truncated state": ("state.json", cut),
     "state without a field": ("state.json", lambda file: file.write_text("{}")),
-    "state of another kind": ("state.json", lambda file: file.write_text("[1, 2]")),
 }
 
 
@@ -214,12 +217,6 @@ def test_a_damaged_checkpoint_is_named(data, unfinished, name, damage):
     assert answer.returncode == 2
     assert answer.stderr.splitlines()[-1].startswith(f"primal train: {newest(unfinished) / name}: ")
     assert not (unfinished / "result.json").exists()
-
-
-def test_an_unfinished_checkpoint_is_passed_over(data, whole, unfinished):
-    (unfinished / "checkpoints" / "step-99.tmp").mkdir()
-    done(run("train", "--resume", unfinished, "--data", data))
-    assert_same_run(unfinished, whole)
 
 
 @pytest.mark.xfail(strict=True, reason="a loss that is not finite is null in state.json, which does not read it back")

@@ -108,7 +108,8 @@ def test_the_written_configuration_gives_the_same_run_bit_for_bit(data, trained,
 
 
 def test_another_seed_gives_another_run(data, trained, tmp_path):
-    done(run("train", *TINY, *LEARNING, "--data", data, "--run", tmp_path / "other", "--seed", "2"))
+    one = ("--set", "train.epochs=1", "--seed", "2")
+    done(run("train", *TINY, *LEARNING, *one, "--data", data, "--run", tmp_path / "other"))
     assert metrics(tmp_path / "other")[0] != metrics(trained)[0]
     assert result(tmp_path / "other")["seed"] == 2
 
@@ -129,9 +130,11 @@ def test_the_same_series_as_csv_give_the_same_run(data, trained, tmp_path):
     assert result(tmp_path / "run")["test"] == result(trained)["test"]
 
 
-def test_a_fifth_of_a_single_file_is_the_test(tmp_path):
+def test_a_single_file_is_enough(tmp_path):
+    """A fifth of it is TEST, and the preset is the one for own series."""
     train = write_csv(tmp_path / "pumps.csv", make_series(60, 0))
-    output = run("train", *TINY, "--train", train, "--run", tmp_path / "run")
+    output = run("train", *TINY[1:], "--train", train, "--run", tmp_path / "run")
+    assert result(tmp_path / "run")["preset"] == "series/default"
     assert "pumps: 38 training series, 10 for validation" in output.stderr
     assert [sum(row) for row in result(tmp_path / "run")["test"]["confusion"]] == [4, 4, 4]
 
@@ -148,10 +151,7 @@ def test_layers_choose_the_model(data, tmp_path, layers, name, primal):
     assert {len(r["objective"]) for r in metrics(folder)} == {primal}
 
 
-@pytest.mark.parametrize(
-    ("pooling", "padding", "features"),
-    [("flatten", "respect", 12 * 16), ("mean", "respect", 16), ("mean", "ignore", 16)],
-)
+@pytest.mark.parametrize(("pooling", "padding", "features"), [("flatten", "respect", 12 * 16), ("mean", "ignore", 16)])
 def test_pooling_and_padding(data, tmp_path, pooling, padding, features):
     choice = ("--set", f"model.pooling={pooling}", "--set", f"model.padding={padding}")
     done(run("train", *TINY, *LEARNING, "--data", data, "--run", tmp_path / "run", *choice))
@@ -164,13 +164,14 @@ def test_pooling_and_padding(data, tmp_path, pooling, padding, features):
 def test_only_the_time_encoding_sees_how_long_a_series_took(tmp_path):
     files = ("--train", write_csv(tmp_path / "train.csv", make_gaps(80, 1)))
     files += ("--test", write_csv(tmp_path / "test.csv", make_gaps(40, 2)))
-    settings = ("train.epochs=30", "optimizer.lr=5e-3", "loss.eta=0", "model.pooling=mean", "model.padding=respect")
+    settings = ("train.epochs=20", "optimizer.name=adamw", "optimizer.lr=5e-3", "loss.eta=0")
+    settings += ("model.pooling=mean", "model.padding=respect")
     accuracy = {}
     for time in ("order", "bochner"):
         changes = [word for setting in (*settings, f"model.time={time}") for word in ("--set", setting)]
         done(run("train", *TINY, *files, *changes, "--run", tmp_path / time))
         accuracy[time] = result(tmp_path / time)["test"]["accuracy"]
-    assert accuracy["bochner"] >= 0.85
+    assert accuracy["bochner"] >= 0.95
     assert accuracy["order"] <= 0.7
 
 
@@ -183,11 +184,8 @@ def test_patience_ends_a_run_that_no_longer_gets_better(data, tmp_path):
 
 WRONG_SETTINGS = {
     "preset": (["uea/JapaneseVowel"], "did you mean uea/JapaneseVowels?"),
-    "preset file": (["absent.toml"], "there is no file absent.toml"),
     "key": (["--set", "model.rang=3"], "unknown key model.rang; did you mean model.rank?"),
-    "no value": (["--set", "model.rank"], "--set model.rank: expected key=value"),
     "type": (["--set", "model.rank=3.5"], 'model.rank: expected a whole number, got "3.5"'),
-    "not finite": (["--set", "optimizer.lr=nan"], 'optimizer.lr: expected a number, got "nan"'),
     "choice": (["--set", "model.pooling=max"], 'model.pooling: expected one of flatten, mean, got "max"'),
     "list": (["--set", "model.layers=primal,hard"], 'a list of primal, softmax, got "hard"'),
     "range": (["--set", "model.heads=3"], "16 is not divisible by 3 heads"),
@@ -200,7 +198,7 @@ WRONG_SETTINGS = {
 
 @pytest.mark.parametrize(("arguments", "message"), WRONG_SETTINGS.values(), ids=WRONG_SETTINGS)
 def test_wrong_settings_are_one_line_and_leave_nothing_behind(data, tmp_path, arguments, message):
-    preset = () if arguments[0].endswith((".toml", "Vowel")) else TINY
+    preset = TINY if arguments[0].startswith("--") else ()
     answer = run("train", *preset, *arguments, "--data", data, "--run", tmp_path / "run", cwd=tmp_path)
     assert message in the_error(answer, "train")
     assert list(tmp_path.iterdir()) == []

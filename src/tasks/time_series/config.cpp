@@ -36,6 +36,7 @@ void add_model_settings(train::Settings& settings, TimeSeriesConfig& config) {
   settings.add("model.rank", &model.rank, "s of the kernel SVD");
   settings.add("model.rows", &model.rows, "n, sampled rows; 0 = rows_per_rank rank; at most the longest training series");
   settings.add("model.rows_per_rank", &model.rows_per_rank, "n / s where model.rows is 0");
+  settings.add("model.kernel", &model.kernel, "steps that a token sees, odd; 1 = published");
   settings.add("model.feature_map", &model.feature_map, "phi");
   settings.add("model.dropout", &model.dropout, "everywhere");
   settings.add("model.norm_first", &model.norm_first, "pre-norm");
@@ -81,6 +82,10 @@ void check(const TimeSeriesConfig& config) {
   }
   at_least("model.feed_forward", config.model.feed_forward, 1);
   at_least("model.rank", config.model.rank, 1);
+  at_least("model.kernel", config.model.kernel, 1);
+  if (config.model.kernel % 2 == 0) {
+    throw Error(c10::str("model.kernel: expected an odd number, got ", config.model.kernel));
+  }
   at_least("model.rows", config.model.rows, 0);
   at_least("model.rows_per_rank", config.model.rows_per_rank, 1);
   share("model.dropout", config.model.dropout);
@@ -109,6 +114,7 @@ models::SequenceClassifierOptions model_options(const TimeSeriesConfig& config, 
   models::SequenceClassifierOptions options{.channels = channels,
                                             .classes = classes,
                                             .tokens = tokens,
+                                            .kernel = model.kernel,
                                             .dropout = model.dropout,
                                             .pooling = model.pooling,
                                             .padding = model.padding,

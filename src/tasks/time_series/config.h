@@ -29,6 +29,7 @@ struct TimeSeriesConfig {
     int64_t rank = 30;
     int64_t rows = 0;           ///< 0 = rows_per_rank rank; never more than the longest training series
     int64_t rows_per_rank = 10;
+    int64_t kernel = 1;  ///< steps that a token sees
     std::string feature_map = "cosine";
     double dropout = 0.1;
     bool norm_first = false;
