@@ -68,9 +68,7 @@ def facts_of(name: str) -> dict:
         command = [str(PROGRAM), "train", f"uea/{name}", "--protocol", "paper", "--run", str(run)]
         subprocess.run([*command, *(a for s in small for a in ("--set", s))], check=True, capture_output=True)
         data = json.loads((run / "data.json").read_text())
-        config = dict(
-            line.split(" = ", 1) for line in (run / "config.toml").read_text().splitlines() if " = " in line
-        )
+        config = dict(line.split(" = ", 1) for line in (run / "config.toml").read_text().splitlines() if " = " in line)
         log = (run / "log.txt").read_text()
     return {
         "cases": int(log.split(": ")[1].split()[0]),

@@ -39,9 +39,14 @@ void print(const char* part, const data::Summary& summary) {
   }
 }
 
+bool is_file_name(const std::string& name) {
+  return name == "-" || name.find('/') != std::string::npos || name.ends_with(".ts") || name.ends_with(".csv") ||
+         std::filesystem::exists(name);
+}
+
 // NAME is a set of the search path, or a file.
 int info(const std::string& name, const std::string& data) {
-  if (std::filesystem::is_regular_file(name) || name == "-") {
+  if (is_file_name(name)) {
     print(name.c_str(), data::summarise(data::read_series(name, {.labels_optional = true})));
     return 0;
   }
@@ -59,8 +64,10 @@ void add_data(CLI::App& app, Command& chosen) {
   auto folder = std::make_shared<std::string>(), name = std::make_shared<std::string>();
   command->add_option("--data", *folder, "folder to look in first");
   command->add_subcommand("list", "the sets on the search path: --data, PRIMAL_DATA, data/, the aeon wheel")
+      ->fallthrough()
       ->callback([&chosen, folder] { chosen = [folder] { return list(*folder); }; });
   CLI::App* about = command->add_subcommand("info", "cases, channels, lengths, classes and missing values");
+  about->fallthrough();
   about->add_option("NAME", *name, "a set, or a .ts or CSV file")->required();
   about->callback([&chosen, name, folder] { chosen = [name, folder] { return info(*name, *folder); }; });
 }

@@ -1,11 +1,12 @@
 // primal eval: accuracy of a trained model on labelled series.
+#include "tasks/time_series/eval.h"
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>
 
 #include "cli/commands.h"
-#include "tasks/time_series/eval.h"
 
 namespace primal::cli {
 
@@ -25,7 +26,9 @@ void print(const tasks::EvalResult& result) {
   for (size_t i = 0; i < confusion.size(); ++i) {
     int64_t truth = 0, predicted = 0;
     for (size_t j = 0; j < confusion.size(); ++j) truth += confusion[i][j], predicted += confusion[j][i];
-    const auto share = [&](int64_t of) { return of > 0 ? 100.0 * static_cast<double>(confusion[i][i]) / static_cast<double>(of) : 0.0; };
+    const auto share = [&](int64_t of) {
+      return of > 0 ? 100.0 * static_cast<double>(confusion[i][i]) / static_cast<double>(of) : 0.0;
+    };
     std::printf("%-16s %8ld %6.1f %% %6.1f %%\n", result.classes[i].c_str(), truth, share(truth), share(predicted));
   }
 }

@@ -1,4 +1,6 @@
 // primal: the command-line program.
+#include <c10/util/Exception.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
@@ -46,6 +48,10 @@ int main(int argc, char** argv) {
     return complain(app, std::string(error.what()) + "; try --help");
   } catch (const primal::train::Failure& failure) {
     complain(app, failure.what());
+    return kFailed;
+  } catch (const c10::Error& error) {  // of LibTorch: what() would add a stack trace
+    const std::string message = error.what_without_backtrace();
+    complain(app, message.substr(0, message.find('\n')));
     return kFailed;
   } catch (const std::exception& error) {
     return complain(app, error.what());

@@ -1,4 +1,6 @@
 // primal predict: classes of new series.
+#include "tasks/time_series/predict.h"
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -6,7 +8,6 @@
 
 #include "cli/commands.h"
 #include "data/atomic_file.h"
-#include "tasks/time_series/predict.h"
 #include "tasks/time_series/problem.h"
 
 namespace primal::cli {
@@ -40,7 +41,8 @@ int run(Options options) {
   const tasks::PredictSummary summary =
       options.output == "-" ? to_standard_output(trained, options) : to_file(trained, options);
   if (summary.cut > 0) {
-    std::fprintf(stderr, "primal predict: %ld of %ld series are longer than the longest training series (%ld steps): "
+    std::fprintf(stderr,
+                 "primal predict: %ld of %ld series are longer than the longest training series (%ld steps): "
                  "only their beginning was looked at\n",
                  summary.cut, summary.series, trained.facts.tokens);
   }
@@ -54,9 +56,13 @@ void add_predict(CLI::App& app, Command& chosen) {
   auto options = std::make_shared<Options>();
   command->add_option("RUN", options->run, "run directory of the model")->required();
   command->add_option("--input", options->input, ".ts or CSV, labels not needed; - = standard input")->required();
-  command->add_option("--output", options->output, "CSV: series, predicted, probability of each class; - = standard output")
+  command
+      ->add_option("--output", options->output,
+                   "CSV: series, predicted, probability of each class; - = standard output")
       ->capture_default_str();
-  command->add_option("--batch", options->batch, "series that go through the model together; default 1 from standard input")
+  command
+      ->add_option("--batch", options->batch,
+                   "series that go through the model together; default 1 from standard input")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--threads", options->threads, "default: as the run")->check(CLI::NonNegativeNumber);
   command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });

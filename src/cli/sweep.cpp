@@ -32,8 +32,9 @@ int run(const tasks::SweepRequest& request) {
 
 void add_sweep(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand(
-      "sweep", "Train every combination of some options; ends with a table and a picture. Run again, it goes on where "
-               "it stopped");
+      "sweep",
+      "Train every combination of some options; ends with a table and a picture. Run again, it goes on where "
+      "it stopped");
   auto request = std::make_shared<tasks::SweepRequest>();
   auto folder = std::make_shared<std::string>(), protocol = std::make_shared<std::string>();
   command->add_option("PRESET", request->preset, "FAMILY/NAME, or a .toml file")->required();
@@ -47,7 +48,8 @@ void add_sweep(CLI::App& app, Command& chosen) {
   command->add_option("--protocol", *protocol, "honest: by validation accuracy, TEST is not touched; paper: by TEST")
       ->check(CLI::IsMember({"honest", "paper"}));
   command->add_option("--seeds", request->seeds, "runs of each combination")->check(CLI::PositiveNumber);
-  command->add_option("--jobs", request->jobs, "runs at the same time; they share the threads")->check(CLI::PositiveNumber);
+  command->add_option("--jobs", request->jobs, "runs at the same time; they share the threads")
+      ->check(CLI::PositiveNumber);
   command->add_option("--run", *folder, "folder of the sweep; default sweeps/NAME");
   command->add_option("--data", request->data, "folder to look for data sets first");
   command->callback([&chosen, request, folder, protocol] {

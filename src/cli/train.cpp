@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "primal/error.h"
 #include "tasks/locations.h"
 #include "tasks/training.h"
 
@@ -59,6 +60,9 @@ int run(Options& options) {
   apply_flags(options);
   if (options.list_presets) return print_presets(), 0;
   if (options.list_keys) return std::fputs(tasks::list_keys(options.request).c_str(), stdout), 0;
+  if (!options.resume.empty() && (!options.preset.empty() || !options.run.empty() || options.request.seeds != 1)) {
+    throw Error("--resume " + options.resume + ": PRESET, --run and --seeds belong to a new run");
+  }
   train::Progress progress(train::progress_options());
   return report(options.resume.empty() ? tasks::train_new(options.request, progress)
                                        : tasks::train_resumed(options.resume, options.request, progress));
@@ -71,14 +75,16 @@ void add_train(CLI::App& app, Command& chosen) {
                                          "Train a model from a preset; without arguments: PrimalFormer on "
                                          "JapaneseVowels, a few minutes on two cores");
   auto options = std::make_shared<Options>();
-  command->add_option("PRESET", options->preset, "FAMILY/NAME, or a .toml file; default uea/JapaneseVowels, with --train "
-                                                 "series/default");
+  command->add_option("PRESET", options->preset,
+                      "FAMILY/NAME, or a .toml file; default uea/JapaneseVowels, with --train "
+                      "series/default");
   command->add_option("--set", options->request.set, "KEY=VALUE, e.g. model.rank=20; may be given often")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  command->add_option("--protocol", options->protocol,
-                      "honest: the epoch is chosen on held-out training data, TEST is touched once; "
-                      "paper: best TEST epoch, as published")
+  command
+      ->add_option("--protocol", options->protocol,
+                   "honest: the epoch is chosen on held-out training data, TEST is touched once; "
+                   "paper: best TEST epoch, as published")
       ->check(CLI::IsMember({"honest", "paper"}));
   command->add_option("--seed", options->seed, "of initialisation, order and split")->check(CLI::NonNegativeNumber);
   command->add_option("--seeds", options->request.seeds, "so many runs with seeds from --seed on; mean and deviation")

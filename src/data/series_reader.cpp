@@ -84,6 +84,7 @@ TimeSeriesSet read_all(SeriesReader& reader, const std::string& file_name) {
   }
   set.name = reader.name();
   set.channels = reader.channels();
+  set.channel_names = reader.channel_names();
   set.class_names = reader.class_names();
   check_all_or_none(file_name, set, has_label, "label");
   check_all_or_none(file_name, set, has_target, "target");

@@ -25,6 +25,7 @@ TimeSeriesSet TimeSeriesSet::subset(std::span<const int64_t> chosen) const {
   TimeSeriesSet result;
   result.name = name;
   result.channels = channels;
+  result.channel_names = channel_names;
   result.class_names = class_names;
   for (const int64_t i : chosen) {
     const std::span<const float> from = series(i);

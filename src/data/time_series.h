@@ -10,12 +10,13 @@ namespace primal::data {
 
 /// Series of one or more channels, each of its own length, stored one after another.
 struct TimeSeriesSet {
-  std::string name;                      ///< @problemName of a .ts file, file name without ending of a CSV
-  int64_t channels = 0;                  ///< the same for every series
-  std::vector<std::string> ids;          ///< [cases]; a .ts file numbers its cases from 0
-  std::vector<int64_t> offsets = {0};    ///< [cases + 1]: case i holds the steps offsets[i] .. offsets[i + 1]
-  std::vector<float> values;             ///< [steps, channels], the channels of a step together; NaN = missing
-  std::vector<double> times;             ///< [steps]: when each step was taken; empty = evenly spaced
+  std::string name;                          ///< @problemName of a .ts file, file name without ending of a CSV
+  int64_t channels = 0;                      ///< the same for every series
+  std::vector<std::string> channel_names{};  ///< of a CSV file; empty if the file has none
+  std::vector<std::string> ids;              ///< [cases]; a .ts file numbers its cases from 0
+  std::vector<int64_t> offsets = {0};        ///< [cases + 1]: case i holds the steps offsets[i] .. offsets[i + 1]
+  std::vector<float> values;                 ///< [steps, channels], the channels of a step together; NaN = missing
+  std::vector<double> times;                 ///< [steps]: when each step was taken; empty = evenly spaced
   std::vector<std::string> class_names;  ///< in the order of @classLabel; of a CSV: by number if all are, else by text
   std::vector<int64_t> labels;           ///< [cases]: index into class_names; empty if the file has no class labels
   std::vector<float> targets;            ///< [cases]: regression targets; empty if it has none

@@ -60,7 +60,8 @@ void apply(const float* in, float* out, int64_t count, uint64_t seed, int64_t fi
     const uint64_t position = static_cast<uint64_t>(first + i);
     const uint64_t key = mixed(seed + (position >> 32) * 0x9e3779b97f4a7c15u);
     const Stream stream{static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32), threshold, scale};
-    const int64_t block = static_cast<int64_t>(HWY_MIN(static_cast<uint64_t>(count - i), (1ull << 32) - (position & 0xffffffffu)));
+    const int64_t block =
+        static_cast<int64_t>(HWY_MIN(static_cast<uint64_t>(count - i), (1ull << 32) - (position & 0xffffffffu)));
     const auto start = static_cast<uint32_t>(position);
     int64_t j = 0;
     for (; j + lanes <= block; j += lanes) {
@@ -85,7 +86,8 @@ namespace primal::kernels {
 
 HWY_EXPORT(apply);
 
-void dropout(const float* in, float* out, int64_t count, uint64_t seed, int64_t first, uint32_t threshold, float scale) {
+void dropout(const float* in, float* out, int64_t count, uint64_t seed, int64_t first, uint32_t threshold,
+             float scale) {
   HWY_DYNAMIC_DISPATCH(apply)(in, out, count, seed, first, threshold, scale);
 }
 

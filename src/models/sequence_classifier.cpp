@@ -65,7 +65,7 @@ torch::Tensor SequenceClassifierImpl::embedded(const SeriesBatch& batch) {
   torch::Tensor h = embedding(neighbourhoods(batch.x, options_.kernel)) * scale + positions.narrow(0, 0, tokens);
   if (!time.is_empty()) {
     const auto order = [&] { return torch::arange(tokens, positions.options()).expand({batch.x.size(0), tokens}); };
-    h = h + time(batch.times ? *batch.times : order());
+    h = h + scale * time(batch.times ? *batch.times : order());
   }
   return ops::dropout(h, options_.dropout, is_training());
 }

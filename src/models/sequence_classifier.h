@@ -59,7 +59,7 @@ class SequenceClassifierImpl : public torch::nn::Cloneable<SequenceClassifierImp
   const SequenceClassifierOptions& options() const { return options_; }
 
   torch::nn::Linear embedding{nullptr}, head{nullptr};
-  torch::Tensor positions;  ///< [tokens, D]
+  torch::Tensor positions;         ///< [tokens, D]
   nn::TimeEncoding time{nullptr};  ///< with TimeInput::bochner
   nn::Encoder encoder{nullptr};
 

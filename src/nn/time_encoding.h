@@ -13,8 +13,8 @@ struct TimeEncodingOptions {
 };
 
 /// By Bochner's theorem a translation-invariant kernel of two instants, K(t - t'), is the product of the features
-/// sqrt(1 / m) [cos(w_i t), sin(w_i t)] with frequencies w_i drawn from its spectrum. The frequencies are learnt, so the
-/// kernel is; a linear map then brings the features to the width of the tokens, to be added to them.
+/// sqrt(1 / m) [cos(w_i t), sin(w_i t)] with frequencies w_i drawn from its spectrum. The frequencies are learnt, so
+/// the kernel is; a linear map then brings the features to the width of the tokens, to be added to them.
 class TimeEncodingImpl : public torch::nn::Cloneable<TimeEncodingImpl> {
  public:
   explicit TimeEncodingImpl(TimeEncodingOptions options);

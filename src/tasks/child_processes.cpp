@@ -44,8 +44,14 @@ pid_t start(const Child& child) {
   for (const std::string& argument : child.arguments) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   const FileActions actions(child.log);
+  // A group of its own: the terminal's Ctrl-C reaches this process alone, which passes it on. Twice would be "end now".
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setpgroup(&attributes, 0);
   pid_t process = 0;
-  const int failure = posix_spawn(&process, "/proc/self/exe", actions.get(), nullptr, arguments.data(), environ);
+  const int failure = posix_spawn(&process, "/proc/self/exe", actions.get(), &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   if (failure != 0) throw Error(std::string("could not start a run: ") + std::strerror(failure));
   return process;
 }

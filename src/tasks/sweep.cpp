@@ -30,6 +30,8 @@ struct Job {
 report::SweepKey parse_key(const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos) throw Error("--vary " + text + ": expected key=value,value,...");
+  if (text.starts_with("train.seed=")) throw Error("--vary " + text + ": seeds are varied by --seeds N");
+  if (text.starts_with("run.")) throw Error("--vary " + text + ": the points of a sweep share run.*; use --set");
   report::SweepKey key{text.substr(0, equals), {}};
   for (size_t start = equals + 1; start <= text.size();) {
     const size_t comma = std::min(text.find(',', start), text.size());
@@ -191,8 +193,7 @@ SweepSummary sweep(const SweepRequest& original, const std::function<void(const 
     std::string line = std::to_string(++done) + "/" + std::to_string(total) + "  " +
                        folder.parent_path().filename().string() + "  " + folder.filename().string() + "  ";
     if (exit_code == 0 && is_finished(folder)) {
-      line += summary.results.measure + " " +
-              train::format_percent(measure_of(read_result(folder / "result.json")));
+      line += summary.results.measure + " " + train::format_percent(measure_of(read_result(folder / "result.json")));
     } else {
       ++summary.failed;
       line += "failed (exit code " + std::to_string(exit_code) + "), see " + children[index].log.string();

@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kSeedsFile = "seeds.json";
+constexpr const char* kSeedsConfig = "seeds.toml";
 
 void set_all(train::Settings& settings, const std::vector<std::string>& assignments) {
   for (const std::string& text : assignments) {
@@ -46,7 +47,8 @@ fs::path default_folder(const TimeSeriesConfig& config) {
 // Changes that leave what has been done valid.
 bool may_change(const std::string& assignment) {
   const std::string key = assignment.substr(0, assignment.find('='));
-  return key == "train.epochs" || key == "train.patience" || key == "run.threads" || key.starts_with("train.checkpoint");
+  return key == "train.epochs" || key == "train.patience" || key == "run.threads" ||
+         key.starts_with("train.checkpoint");
 }
 
 // The configuration in `file`, with the changes that `set` asks for.
@@ -57,7 +59,8 @@ TimeSeriesConfig resumed_config(const fs::path& file, const std::vector<std::str
   settings.read_file(file);
   for (const std::string& assignment : set) {
     if (!may_change(assignment)) {
-      throw Error("--set " + assignment + ": a resumed run keeps its configuration; only train.epochs, train.patience, "
+      throw Error("--set " + assignment +
+                  ": a resumed run keeps its configuration; only train.epochs, train.patience, "
                   "train.checkpoint_* and run.threads may change");
     }
   }
@@ -66,12 +69,12 @@ TimeSeriesConfig resumed_config(const fs::path& file, const std::vector<std::str
   return config;
 }
 
-// A changed configuration is written down, and a run that was finished under the old one is no longer.
+// A changed configuration is written down; with other epochs or patience a finished run is no longer finished.
 train::RunDirectory resume_run(const fs::path& folder, const TimeSeriesConfig& config) {
   train::RunDirectory run = train::RunDirectory::resume(folder);
-  const std::string before = config_text(resumed_config(folder / "config.toml", {})), now = config_text(config);
-  if (now != before) {
-    run.write("config.toml", now);
+  const TimeSeriesConfig before = resumed_config(folder / "config.toml", {});
+  if (config_text(before) != config_text(config)) run.write("config.toml", config_text(config));
+  if (before.train.epochs != config.train.epochs || before.train.patience != config.train.patience) {
     fs::remove(folder / "result.json");
   }
   return run;
@@ -119,9 +122,9 @@ TrainSummary train_one(train::RunDirectory run, const TimeSeriesConfig& config, 
 
 std::string describe_one(const RunResult& result) {
   std::string text = (result.test ? "test accuracy " + train::format_percent(result.test->accuracy) : "no test") +
-                     " (" + result.model + " on " +
-                     result.data + ", protocol " + name_of(result.protocol) + ", seed " + std::to_string(result.seed) +
-                     ", epoch " + std::to_string(result.best_epoch) + " of " + std::to_string(result.epochs);
+                     " (" + result.model + " on " + result.data + ", protocol " + name_of(result.protocol) + ", seed " +
+                     std::to_string(result.seed) + ", epoch " + std::to_string(result.best_epoch) + " of " +
+                     std::to_string(result.epochs);
   if (result.protocol == Protocol::honest) {
     text += " by validation accuracy " + train::format_percent(result.validation_accuracy);
     if (result.refit) text += ", refitted on all of TRAIN";
@@ -138,6 +141,10 @@ TimeSeriesConfig resolve_config(const TrainRequest& request) {
   train::Settings settings;
   add_settings(settings, config);
   resolve(settings, request);
+  // eval may be called from another folder.
+  for (std::string* file : {&config.data.train, &config.data.test}) {
+    if (!file->empty()) *file = fs::absolute(*file).lexically_normal().string();
+  }
   check(config);
   return config;
 }
@@ -168,10 +175,19 @@ TrainSummary train_new(const TrainRequest& request, train::Progress& progress) {
   if (request.seeds == 1) {
     return train_one(train::RunDirectory::create(folder, config_text(config)), config, request, progress);
   }
-  fs::create_directories(folder);
+  const bool made = fs::create_directories(folder);
   data::write_file_atomically(folder / kSeedsFile, nlohmann::json{{"seeds", request.seeds}}.dump() + "\n");
-  data::write_file_atomically(folder / "seeds.toml", config_text(config));
-  return train_seeds(folder, config, request.seeds, request, progress);
+  data::write_file_atomically(folder / kSeedsConfig, config_text(config));
+  try {
+    return train_seeds(folder, config, request.seeds, request, progress);
+  } catch (const Error&) {
+    if (!fs::exists(folder / seed_folder(config.train.seed))) {  // nothing was begun
+      fs::remove(folder / kSeedsFile);
+      fs::remove(folder / kSeedsConfig);
+      if (made) fs::remove(folder);
+    }
+    throw;
+  }
 }
 
 TrainSummary train_resumed(const fs::path& folder, const TrainRequest& request, train::Progress& progress) {
@@ -180,7 +196,8 @@ TrainSummary train_resumed(const fs::path& folder, const TrainRequest& request, 
     const TimeSeriesConfig config = resumed_config(folder / "config.toml", request.set);
     return train_one(resume_run(folder, config), config, request, progress);
   }
-  const TimeSeriesConfig config = resumed_config(folder / "seeds.toml", request.set);
+  const TimeSeriesConfig config = resumed_config(folder / kSeedsConfig, request.set);
+  data::write_file_atomically(folder / kSeedsConfig, config_text(config));
   const nlohmann::json seeds = train::read_json(folder / kSeedsFile);
   return train_seeds(folder, config, seeds.value("seeds", int64_t{1}), request, progress);
 }

@@ -40,7 +40,10 @@ RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
 }
 
 RunDirectory::RunDirectory(RunDirectory&& other) noexcept
-    : path_(std::move(other.path_)), made_folder_(other.made_folder_), lock_(std::exchange(other.lock_, -1)) {}
+    : path_(std::move(other.path_)),
+      is_new_(other.is_new_),
+      made_folder_(other.made_folder_),
+      lock_(std::exchange(other.lock_, -1)) {}
 
 RunDirectory::~RunDirectory() {
   if (lock_ >= 0) close(lock_);
@@ -54,17 +57,19 @@ RunDirectory RunDirectory::create(const fs::path& path, std::string_view config)
   const bool made = fs::create_directories(path, failure);
   if (failure) throw Error(path.string() + ": could not be created: " + failure.message());
   RunDirectory run(path);
+  run.is_new_ = true;
   run.made_folder_ = made;
   run.write("config.toml", config);
   return run;
 }
 
 void RunDirectory::discard() {
+  if (!is_new_) return;
   std::error_code ignored;
   if (made_folder_) {
     fs::remove_all(path_, ignored);
-  } else {
-    fs::remove(path_ / "config.toml", ignored);  // what else is in there may not be ours
+  } else {  // what else is in there may not be ours
+    for (const char* name : {"config.toml", "data.json", "log.txt", ".lock"}) fs::remove(path_ / name, ignored);
   }
 }
 

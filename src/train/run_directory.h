@@ -20,7 +20,7 @@ class RunDirectory {
   RunDirectory& operator=(RunDirectory&&) = delete;
   ~RunDirectory();
 
-  /// Removes what create() made: a run that failed before its first step leaves nothing behind.
+  /// Removes what create() made: a run that failed before its first step leaves nothing behind. A resumed run stays.
   void discard();
 
   const std::filesystem::path& path() const { return path_; }
@@ -40,7 +40,7 @@ class RunDirectory {
   explicit RunDirectory(std::filesystem::path path);
 
   std::filesystem::path path_;
-  bool made_folder_ = false;
+  bool is_new_ = false, made_folder_ = false;
   int lock_ = -1;  ///< held while the run is open; the system lets go of it when the process ends, however it does
 };
 

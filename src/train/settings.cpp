@@ -1,11 +1,12 @@
 #include "train/settings.h"
 
+#include <toml++/toml.h>
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <toml++/toml.h>
 
 #include "data/nearest.h"
 #include "primal/error.h"
@@ -98,7 +99,8 @@ struct FromToml {
   bool operator()(const Choice& field) const { return node.is_string() && put(field, node.ref<std::string>()); }
   bool operator()(std::vector<std::string>* field) const {
     const toml::array* array = node.as_array();
-    if (!array || !array->is_homogeneous(toml::node_type::string)) return array && array->empty() && (field->clear(), true);
+    if (!array || !array->is_homogeneous(toml::node_type::string))
+      return array && array->empty() && (field->clear(), true);
     field->clear();
     for (const toml::node& element : *array) field->push_back(element.ref<std::string>());
     return true;

@@ -22,6 +22,8 @@ namespace {
 
 constexpr const char* kGenerator = "random_generator";  // its state, among the tensors of the optimizer
 
+constexpr const char* kSmallerSteps = "try a smaller optimizer.lr or train.clip=1";
+
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -65,8 +67,11 @@ class Trainer::Loop {
     batches_ = (problem.examples() + options_.batch - 1) / options_.batch;
     schedule_.total_steps = options_.epochs * steps_per_epoch();
     check(schedule_);
-    const bool resumed = resume();
-    events_.emplace(run.path(), resumed ? EventFileOptions{.purge_step = state_.step + 1} : EventFileOptions{});
+    resume();
+    // Without a checkpoint too: a run killed before its first one has left events.
+    EventFileOptions events;
+    events.purge_step = state_.step > 0 ? state_.step + 1 : 0;
+    events_.emplace(run.path(), events);
   }
 
   Outcome run();
@@ -79,7 +84,7 @@ class Trainer::Loop {
   int64_t steps_per_epoch() const { return (batches_ + options_.accumulate - 1) / options_.accumulate; }
   int64_t last_epoch() const { return options_.last_epoch.value_or(options_.epochs); }
 
-  bool resume();  // whether there was a checkpoint
+  void resume();
   void save();
   bool wants_checkpoint() const;
   bool out_of_patience() const;
@@ -104,11 +109,11 @@ class Trainer::Loop {
   Clock::time_point saved_at_ = Clock::now();
 };
 
-bool Trainer::Loop::resume() {
+void Trainer::Loop::resume() {
   const auto newest = latest_checkpoint(run_.checkpoints());
   if (!newest) {
     run_.forget_metrics_after(0);
-    return false;
+    return;
   }
   Checkpoint checkpoint = load_checkpoint(*newest);
   state_ = trainer_state(checkpoint.state, (*newest / "state.json").string());
@@ -120,7 +125,6 @@ bool Trainer::Loop::resume() {
   random.set_state(generator.mapped().clone());
   run_.forget_metrics_after(state_.metric_bytes);
   saved_step_ = state_.step;
-  return true;
 }
 
 void Trainer::Loop::save() {
@@ -147,15 +151,16 @@ bool Trainer::Loop::out_of_patience() const {
 void Trainer::Loop::take_step(std::span<const int64_t> order) {
   const auto start = Clock::now();
   const int64_t last = std::min(state_.batch + options_.accumulate, batches_);
-  const int64_t examples = std::min<int64_t>(last * options_.batch, problem_.examples()) - state_.batch * options_.batch;
+  const int64_t examples =
+      std::min<int64_t>(last * options_.batch, problem_.examples()) - state_.batch * options_.batch;
   optimizer_.zero_grad();
   for (; state_.batch < last; ++state_.batch) {
     const int64_t first = state_.batch * options_.batch;
     const auto chosen = order.subspan(first, std::min<int64_t>(options_.batch, problem_.examples() - first));
     const BatchLoss batch = autocast_.run([&] { return problem_.loss(chosen); });
     if (!std::isfinite(batch.task + batch.ksvd)) {
-      throw Failure(std::string("the loss became ") + (std::isnan(batch.task + batch.ksvd) ? "NaN" : "infinite") + " at step " +
-                    std::to_string(state_.step + 1) + "; try a smaller optimizer.lr or train.clip=1");
+      throw Failure(std::string("the loss became ") + (std::isnan(batch.task + batch.ksvd) ? "NaN" : "infinite") +
+                    " at step " + std::to_string(state_.step + 1) + "; " + kSmallerSteps);
     }
     // Batches weigh by their examples, so that accumulating gives the gradient of one large batch.
     (batch.total * (static_cast<double>(batch.examples) / static_cast<double>(examples))).backward();
@@ -248,6 +253,10 @@ void Trainer::Loop::evaluate() {
   problem_.model().eval();
   torch::NoGradGuard no_grad;
   const Evaluation evaluation = autocast_.run([&] { return problem_.evaluate(options_.selection); });
+  if (!std::isfinite(evaluation.loss)) {
+    throw Failure("the loss of the evaluation after epoch " + std::to_string(state_.epoch) + " is not finite; " +
+                  kSmallerSteps);
+  }
   const std::string split = options_.selection == Part::validation ? "validation" : "test";
   run_.metric({{"kind", "evaluation"},
                {"split", split},
@@ -261,7 +270,8 @@ void Trainer::Loop::evaluate() {
   events_->scalar(split + "/accuracy", evaluation.accuracy, state_.step);
   if (state_.best.epoch >= 0 && !is_better(evaluation, state_.best.evaluation)) return;
   state_.best = {state_.epoch, evaluation};
-  const nlohmann::json facts = {{"epoch", state_.epoch}, {"step", state_.step}, {"split", split}, {"evaluation", evaluation}};
+  const nlohmann::json facts = {
+      {"epoch", state_.epoch}, {"step", state_.step}, {"split", split}, {"evaluation", evaluation}};
   save_checkpoint(run_.path(), "best", {tensors_of(problem_.model()), {}, facts.dump(2)});
 }
 

@@ -32,9 +32,9 @@ struct TrainOptions {
   int64_t checkpoints_kept = 2;
 
   // Decided by the protocol, not by the configuration.
-  Part selection = Part::validation;        ///< what evaluations during the run look at
-  std::function<bool(int64_t)> evaluates;   ///< after which epochs; epoch 0 is before the first step
-  std::optional<int64_t> last_epoch;        ///< stop here although the schedule goes on to `epochs`
+  Part selection = Part::validation;         ///< what evaluations during the run look at
+  std::function<bool(int64_t)> evaluates;    ///< after which epochs; epoch 0 is before the first step
+  std::optional<int64_t> last_epoch;         ///< stop here although the schedule goes on to `epochs`
   std::function<void(int64_t)> after_epoch;  ///< gets the number of finished epochs; must not touch random generators
 };
 

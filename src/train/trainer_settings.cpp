@@ -17,13 +17,11 @@ void add_settings(Settings& settings, TrainOptions& train, OptimizerOptions& opt
   settings.add("train.checkpoints_kept", &train.checkpoints_kept, "the newest");
 
   using enum OptimizerKind;
-  settings.add("optimizer.name",
-               choice(optimizer.kind, {{"adamw", adamw},
-                                       {"adam", adam},
-                                       {"radam", radam},
-                                       {"radam_published", radam_published},
-                                       {"sgd", sgd}}),
-               "radam_published: as in the published time-series runs");
+  settings.add(
+      "optimizer.name",
+      choice(optimizer.kind,
+             {{"adamw", adamw}, {"adam", adam}, {"radam", radam}, {"radam_published", radam_published}, {"sgd", sgd}}),
+      "radam_published: as in the published time-series runs");
   settings.add("optimizer.lr", &optimizer.lr, "learning rate");
   settings.add("optimizer.beta1", &optimizer.beta1, "decay of the mean of gradients");
   settings.add("optimizer.beta2", &optimizer.beta2, "decay of the mean of squared gradients");

@@ -22,12 +22,12 @@ struct EpochSums {
 };
 
 struct TrainerState {
-  int64_t epoch = 0;    ///< finished epochs
-  int64_t batch = 0;    ///< finished batches of the next one
-  int64_t step = 0;     ///< steps of the optimizer
-  EpochSums sums;       ///< of those batches
+  int64_t epoch = 0;  ///< finished epochs
+  int64_t batch = 0;  ///< finished batches of the next one
+  int64_t step = 0;   ///< steps of the optimizer
+  EpochSums sums;     ///< of those batches
   BestEpoch best;
-  double seconds = 0;   ///< of training steps so far
+  double seconds = 0;  ///< of training steps so far
   int64_t tokens = 0;
   int64_t metric_bytes = 0;  ///< length of metrics.jsonl
 };

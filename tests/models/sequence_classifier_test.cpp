@@ -48,22 +48,27 @@ TEST_F(SequenceClassifierTest, AKernelSeesItsNeighboursAndNoPadding) {
   EXPECT_EQ(model->embedding->weight.sizes(), (std::vector<int64_t>{8, 10}));
   const torch::Tensor x = torch::randn({1, 7, 2});
   const torch::Tensor padded = at::cat({x, torch::zeros({1, 4, 2})}, 1);
-  EXPECT_TRUE(tests::close(model->forward(batch_of(padded, {7})).logits, model->forward(batch_of(x, {7})).logits, 1e-5));
+  EXPECT_TRUE(
+      tests::close(model->forward(batch_of(padded, {7})).logits, model->forward(batch_of(x, {7})).logits, 1e-5));
   // The embedding is a convolution.
   const torch::Tensor weight = model->embedding->weight.view({8, 2, 5});
   const torch::Tensor expected = at::conv1d(x.transpose(1, 2), weight, model->embedding->bias, 1, 2).transpose(1, 2);
   const torch::Tensor tokens = expected * std::sqrt(8.0) + model->positions.narrow(0, 0, 7);
   EXPECT_TRUE(tests::close(model->attention_inputs(batch_of(x, {7}))[0], tokens, 1e-5));
   options.kernel = 4;
-  EXPECT_EQ(tests::error_of([&] { SequenceClassifier model(options); }),
+  EXPECT_EQ(tests::error_of([&] { SequenceClassifier even(options); }),
             "sequence_classifier: kernel must be odd and positive, got 4");
 }
 
 TEST_F(SequenceClassifierTest, FlattenWantsAllTokensAndMeanNoMore) {
   SequenceClassifier flatten(small(Pooling::flatten)), mean(small(Pooling::mean));
-  EXPECT_EQ(tests::error_of([&] { flatten->forward(batch_of(torch::randn({1, 7, 2}), {7})); }),
+  EXPECT_EQ(tests::error_of([&] {
+              flatten->forward(batch_of(torch::randn({1, 7, 2}), {7}));
+            }),
             "sequence_classifier: the sequences have 7 tokens, the model 12");
-  EXPECT_EQ(tests::error_of([&] { mean->forward(batch_of(torch::randn({1, 13, 2}), {13})); }),
+  EXPECT_EQ(tests::error_of([&] {
+              mean->forward(batch_of(torch::randn({1, 13, 2}), {13}));
+            }),
             "sequence_classifier: the sequences have 13 tokens, the model 12");
 }
 

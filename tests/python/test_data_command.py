@@ -29,7 +29,6 @@ def test_sets_are_found_through_the_environment(folder, tmp_path):
     assert "Tiny " in done(run("data", "list", cwd=tmp_path, PRIMAL_DATA=f"/nowhere:{folder}"))
 
 
-@pytest.mark.xfail(strict=True, reason="--data belongs to `data`, not to `list` and `info` behind which it is expected")
 def test_the_folder_may_be_given_last(folder, tmp_path):
     assert "Tiny " in done(run("data", "list", "--data", folder, cwd=tmp_path))
 
@@ -92,7 +91,6 @@ def test_a_damaged_file_is_named_with_its_line(tmp_path):
     assert message == f'{file}:5: channel 1, value 3: expected a number, got "x"'
 
 
-@pytest.mark.xfail(strict=True, reason="a path that is no file is looked for as a set, and refused as a name")
 def test_a_file_that_is_not_there_is_named(tmp_path):
     message = the_error(run("data", "info", tmp_path / "absent.csv"), "data")
     assert message.startswith(f"{tmp_path}/absent.csv: ")

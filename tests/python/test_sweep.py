@@ -138,7 +138,6 @@ def signal_group(process, number):
     os.kill(process, signal.SIGCONT)
 
 
-@pytest.mark.xfail(strict=True, reason="the run gets the terminal's Ctrl-C and that of the sweep; the second ends it")
 def test_ctrl_c_in_a_terminal_leaves_a_checkpoint(data, tmp_path):
     # The first step is not done before the second signal comes.
     slow = ("--set", "train.batch=100", "--set", "model.width=256", "--set", "model.feed_forward=8192")
@@ -167,7 +166,6 @@ def test_finished_points_of_other_settings_are_not_taken_for_these(grid):
     assert message.startswith(f"{folder / 'rank=2,eta=0' / 'seed-1'}: a run with other options is here already")
 
 
-@pytest.mark.xfail(strict=True, reason="the seed of the last point is given to all by --seed")
 def test_the_seed_is_varied_or_refused(data, tmp_path):
     answer = run("sweep", *FAST, "--vary", "train.seed=1,2", "--data", data, "--run", tmp_path / "s")
     seeds = {json.loads(path.read_text())["seed"] for path in results(tmp_path / "s").values()}

@@ -254,7 +254,6 @@ def test_wrong_data_are_one_line_and_leave_nothing_behind(tmp_path, kind):
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.xfail(strict=True, reason="the folder of the seeds keeps seeds.json and seeds.toml")
 def test_wrong_data_leave_nothing_behind_for_several_seeds_either(tmp_path):
     file, _ = wrong_data(tmp_path)["number"]
     the_error(run("train", *TINY, "--train", file, "--run", tmp_path / "run", "--seeds", "2"), "train")
@@ -278,7 +277,6 @@ def test_a_loss_that_is_not_finite_fails_with_advice(data, tmp_path):
     assert not (tmp_path / "run" / "result.json").exists()
 
 
-@pytest.mark.xfail(strict=True, reason="the last step is not checked: linalg.svd fails later, with a stack trace")
 def test_a_model_that_explodes_in_its_last_step_fails_with_advice(data, tmp_path):
     last = ("--set", "train.epochs=1", "--set", "train.batch=100")
     answer = run("train", *TINY, *DIVERGING, *last, "--data", data, "--run", tmp_path / "run")

@@ -18,7 +18,8 @@ namespace {
 using tests::contains;
 using tests::error_of;
 
-constexpr const char* kHead = "@problemName T\n@univariate false\n@dimensions 2\n@equalLength false\n@classLabel true a b\n@data\n";
+constexpr const char* kHead =
+    "@problemName T\n@univariate false\n@dimensions 2\n@equalLength false\n@classLabel true a b\n@data\n";
 
 // Classes differ in the sign of the first channel.
 std::string ts_file(int cases, int seed) {

@@ -81,8 +81,8 @@ class TrainerTest : public tests::FolderTest {
 
   Outcome train(Blobs& problem, const std::string& name, bool restore = false) {
     const auto path = folder / name;
-    RunDirectory run = std::filesystem::exists(path / "config.toml") ? RunDirectory::resume(path)
-                                                                     : RunDirectory::create(path, "");
+    RunDirectory run =
+        std::filesystem::exists(path / "config.toml") ? RunDirectory::resume(path) : RunDirectory::create(path, "");
     Progress progress({.stream = sink});
     Trainer trainer(problem, options, optimizer, schedule, run, progress);
     const Outcome outcome = trainer.run();
@@ -231,8 +231,8 @@ TEST_F(TrainerTest, ClippingBoundsTheFirstStep) {
   options.epochs = 1;
   const torch::Tensor weight = problem.model_->weight.detach().clone(), bias = problem.model_->bias.detach().clone();
   train(problem, "a");
-  const torch::Tensor moved = at::cat({(problem.model_->weight.detach() - weight).flatten(),
-                                       problem.model_->bias.detach() - bias});
+  const torch::Tensor moved =
+      at::cat({(problem.model_->weight.detach() - weight).flatten(), problem.model_->bias.detach() - bias});
   EXPECT_NEAR(moved.norm().item<double>(), 0.01, 1e-6);
 }
 
@@ -257,8 +257,7 @@ TEST(Autocast, GivesBfloat16InsideAndRestoresOutside) {
   EXPECT_EQ(autocast.run([&] { return at::matmul(a, a).scalar_type(); }), torch::kBFloat16);
   EXPECT_EQ(at::matmul(a, a).scalar_type(), torch::kFloat32);
   EXPECT_EQ(Autocast("float32").run([&] { return at::matmul(a, a).scalar_type(); }), torch::kFloat32);
-  EXPECT_EQ(error_of([] { Autocast("half"); }),
-            "train.precision: expected float32, bfloat16 or auto, got \"half\"");
+  EXPECT_EQ(error_of([] { Autocast("half"); }), "train.precision: expected float32, bfloat16 or auto, got \"half\"");
 }
 
 }  // namespace

@@ -34,7 +34,8 @@ void add_model_settings(train::Settings& settings, TimeSeriesConfig& config) {
   settings.add("model.heads", &model.heads, "H");
   settings.add("model.feed_forward", &model.feed_forward, "inner width of the feed-forward part");
   settings.add("model.rank", &model.rank, "s of the kernel SVD");
-  settings.add("model.rows", &model.rows, "n, sampled rows; 0 = rows_per_rank rank; at most the longest training series");
+  settings.add("model.rows", &model.rows,
+               "n, sampled rows; 0 = rows_per_rank rank; at most the longest training series");
   settings.add("model.rows_per_rank", &model.rows_per_rank, "n / s where model.rows is 0");
   settings.add("model.kernel", &model.kernel, "steps that a token sees, odd; 1 = published");
   settings.add("model.feature_map", &model.feature_map, "phi");
@@ -43,11 +44,13 @@ void add_model_settings(train::Settings& settings, TimeSeriesConfig& config) {
   settings.add("model.pooling",
                train::choice(model.pooling, {{"flatten", models::Pooling::flatten}, {"mean", models::Pooling::mean}}),
                "flatten: published; mean: over the real tokens");
-  settings.add("model.padding", train::choice(model.padding, {{"respect", Padding::respect}, {"ignore", Padding::ignore}}),
+  settings.add("model.padding",
+               train::choice(model.padding, {{"respect", Padding::respect}, {"ignore", Padding::ignore}}),
                "ignore: published");
-  settings.add("model.time",
-               train::choice(model.time, {{"order", models::TimeInput::order}, {"bochner", models::TimeInput::bochner}}),
-               "bochner: also encodes when each step was taken");
+  settings.add(
+      "model.time",
+      train::choice(model.time, {{"order", models::TimeInput::order}, {"bochner", models::TimeInput::bochner}}),
+      "bochner: also encodes when each step was taken");
   settings.add("model.init",
                train::choice(model.init, {{"reference", Init::reference}, {"per_head", Init::per_head_orthonormal}}),
                "of We and Wr");

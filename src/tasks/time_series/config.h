@@ -27,7 +27,7 @@ struct TimeSeriesConfig {
     std::vector<std::string> layers = {"primal", "primal"};
     int64_t width = 512, heads = 8, feed_forward = 2048;
     int64_t rank = 30;
-    int64_t rows = 0;           ///< 0 = rows_per_rank rank; never more than the longest training series
+    int64_t rows = 0;  ///< 0 = rows_per_rank rank; never more than the longest training series
     int64_t rows_per_rank = 10;
     int64_t kernel = 1;  ///< steps that a token sees
     std::string feature_map = "cosine";
@@ -52,10 +52,10 @@ struct TimeSeriesConfig {
   train::ScheduleOptions schedule;
   struct {
     Protocol protocol = Protocol::honest;
-    bool refit = false;     ///< honest: train anew on all of TRAIN for as many epochs as the validation part chose
-    bool test = true;       ///< honest: evaluate TEST at the end; a search for options must not
-    int64_t threads = 0;    ///< 0 = one per core
-    std::string preset;     ///< where the configuration began
+    bool refit = false;   ///< honest: train anew on all of TRAIN for as many epochs as the validation part chose
+    bool test = true;     ///< honest: evaluate TEST at the end; a search for options must not
+    int64_t threads = 0;  ///< 0 = one per core
+    std::string preset;   ///< where the configuration began
   } run;
 };
 

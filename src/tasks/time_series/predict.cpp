@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "data/series_reader.h"
-#include "primal/error.h"
 #include "tasks/time_series/problem.h"
 
 namespace primal::tasks {
@@ -46,8 +45,7 @@ std::string lines_for(TrainedModel& trained, data::TimeSeriesSet& set) {
   std::vector<int64_t> cases(static_cast<size_t>(set.cases()));
   std::iota(cases.begin(), cases.end(), 0);
   const auto& options = trained.model->options();
-  const models::SeriesBatch batch =
-      batch_of(set, cases, options.tokens, options.pooling == models::Pooling::flatten);
+  const models::SeriesBatch batch = batch_of(set, cases, options.tokens, options.pooling == models::Pooling::flatten);
   const torch::Tensor shares = trained.model->forward(batch).logits.softmax(1).contiguous();
   const torch::Tensor predicted = shares.argmax(1);
   std::string lines;
@@ -72,16 +70,16 @@ PredictSummary predict(TrainedModel& trained, const std::filesystem::path& input
   data::Series series;
   data::TimeSeriesSet waiting;
   const auto flush = [&] {
-    if (waiting.cases() > 0) write(lines_for(trained, waiting));
+    if (waiting.cases() > 0) {
+      align_channels(trained.facts, waiting, input == "-" ? "standard input" : input.string());
+      write(lines_for(trained, waiting));
+    }
     waiting = {};
   };
   write(head(trained.facts));
   while (reader->next(series)) {
-    if (reader->channels() != trained.facts.channels) {
-      throw Error(input.string() + ": series " + series.id + " has " + std::to_string(reader->channels()) +
-                  " channels, the model " + std::to_string(trained.facts.channels));
-    }
     waiting.channels = reader->channels();
+    waiting.channel_names = reader->channel_names();
     append_series(waiting, series);
     ++summary.series;
     summary.cut += series.length > trained.facts.tokens;

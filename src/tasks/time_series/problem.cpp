@@ -55,7 +55,8 @@ torch::Tensor lengths_of(const data::TimeSeriesSet& set, std::span<const int64_t
   return lengths;
 }
 
-models::SeriesBatch batch_of(const data::TimeSeriesSet& set, std::span<const int64_t> cases, int64_t tokens, bool full) {
+models::SeriesBatch batch_of(const data::TimeSeriesSet& set, std::span<const int64_t> cases, int64_t tokens,
+                             bool full) {
   const torch::Tensor lengths = lengths_of(set, cases, tokens);
   const int64_t padded = full ? tokens : lengths.max().item<int64_t>();
   models::SeriesBatch batch{.x = torch::zeros({std::ssize(cases), padded, set.channels}),
@@ -123,8 +124,8 @@ train::Evaluation evaluate(models::SequenceClassifierImpl& model, const data::Ti
     const torch::Tensor labels = labels_of(set, chosen), predicted = logits.argmax(1);
     std::vector<double> objectives = mean_objectives(terms);
     for (double& objective : objectives) objective *= static_cast<double>(chosen.size());
-    meter.add(as_span(labels), as_span(predicted),
-              cross_entropy(logits, labels, at::Reduction::Sum, 0).item<double>(), objectives);
+    meter.add(as_span(labels), as_span(predicted), cross_entropy(logits, labels, at::Reduction::Sum, 0).item<double>(),
+              objectives);
   }
   return meter.result();
 }

@@ -19,6 +19,7 @@
 #include "tasks/time_series/series_data.h"
 #include "train/checkpoint.h"
 #include "train/compute_threads.h"
+#include "train/failure.h"
 #include "train/format.h"
 #include "train/peak_memory.h"
 
@@ -77,8 +78,8 @@ std::string describe(const TimeSeriesConfig& config, const TimeSeriesProblem& pr
   text += ", " + std::to_string(data.facts.channels) + " channels, up to " + std::to_string(data.facts.tokens) +
           " steps, " + std::to_string(data.facts.classes.size()) + " classes\n";
   return text + model_name(config) + ", " + train::format_count(static_cast<double>(parameters)) +
-         " parameters; protocol " + name_of(config.run.protocol) + ", seed " + std::to_string(config.train.seed) + ", " +
-         std::to_string(threads_of(config)) + " threads";
+         " parameters; protocol " + name_of(config.run.protocol) + ", seed " + std::to_string(config.train.seed) +
+         ", " + std::to_string(threads_of(config)) + " threads";
 }
 
 nlohmann::json to_json(const analysis::LayerFacts& layer, size_t index) {
@@ -105,6 +106,12 @@ void analyse(TimeSeriesProblem& problem, const RunDirectory& run) {
   run.write("analysis.json", json.dump(2) + "\n");
 }
 
+bool is_finite(const torch::nn::Module& model) {
+  const auto parameters = model.parameters();
+  return std::all_of(parameters.begin(), parameters.end(),
+                     [](const torch::Tensor& p) { return std::isfinite(p.detach().sum().item<double>()); });
+}
+
 // Known failure signatures, each said once, as soon as it shows.
 class Watch {
  public:
@@ -112,6 +119,9 @@ class Watch {
       : problem_(problem), run_(run), progress_(progress) {}
 
   void look() {
+    if (!is_finite(problem_.model())) {
+      throw train::Failure("the weights are no longer finite; try a smaller optimizer.lr or train.clip=1");
+    }
     analyse(problem_, run_);
     for (const analysis::Finding& finding : analysis::findings(report::facts_of(report::load_run(run_.path())))) {
       if (finding.severity != analysis::Severity::warning || !said_.insert(finding.title).second) continue;
@@ -146,22 +156,23 @@ void keep_refitted(TimeSeriesProblem& problem, RunDirectory& run) {
 }
 
 RunResult result_of(const TimeSeriesConfig& config, const SeriesFacts& facts, const Outcome& outcome) {
-  return {.preset = config.run.preset,
-          .model = model_name(config),
-          .data = facts.name,
-          .protocol = config.run.protocol,
-          .refit = config.run.refit,
-          .seed = config.train.seed,
-          .epochs = outcome.epochs,
-          .best_epoch = outcome.best.epoch,
-          .validation_accuracy = config.run.protocol == Protocol::honest ? outcome.best.evaluation.accuracy : std::nan(""),
-          .test = config.run.protocol == Protocol::paper ? std::optional(outcome.best.evaluation) : std::nullopt,
-          .classes = facts.classes,
-          .seconds = outcome.seconds,
-          .tokens_per_second = static_cast<double>(outcome.tokens) / std::max(outcome.seconds, 1e-9),
-          .peak_memory_mb = static_cast<double>(train::peak_memory()) / (1 << 20),
-          .threads = threads_of(config),
-          .cpu = kernels::cpu_name()};
+  return {
+      .preset = config.run.preset,
+      .model = model_name(config),
+      .data = facts.name,
+      .protocol = config.run.protocol,
+      .refit = config.run.refit,
+      .seed = config.train.seed,
+      .epochs = outcome.epochs,
+      .best_epoch = outcome.best.epoch,
+      .validation_accuracy = config.run.protocol == Protocol::honest ? outcome.best.evaluation.accuracy : std::nan(""),
+      .test = config.run.protocol == Protocol::paper ? std::optional(outcome.best.evaluation) : std::nullopt,
+      .classes = facts.classes,
+      .seconds = outcome.seconds,
+      .tokens_per_second = static_cast<double>(outcome.tokens) / std::max(outcome.seconds, 1e-9),
+      .peak_memory_mb = static_cast<double>(train::peak_memory()) / (1 << 20),
+      .threads = threads_of(config),
+      .cpu = kernels::cpu_name()};
 }
 
 void finish(const TimeSeriesConfig& config, TimeSeriesProblem& problem, RunResult& result, RunDirectory& run) {

@@ -21,7 +21,7 @@ struct RunResult {
   bool refit = false;
   int64_t seed = 0;
   int64_t epochs = 0, best_epoch = 0;
-  double validation_accuracy = 0;  ///< NaN with the paper protocol
+  double validation_accuracy = 0;         ///< NaN with the paper protocol
   std::optional<train::Evaluation> test;  ///< absent if run.test = false
   std::vector<std::string> classes;
   double seconds = 0, tokens_per_second = 0, peak_memory_mb = 0;
@@ -37,8 +37,8 @@ struct RunOutcome {
   RunResult result;  ///< unless interrupted
 };
 
-/// Starts the run, or goes on with it. Writes metrics, checkpoints, data.json, analysis.json and at the end result.json.
-/// What it has to say goes to the progress display and to log.txt.
+/// Starts the run, or goes on with it. Writes metrics, checkpoints, data.json, analysis.json and at the end
+/// result.json. What it has to say goes to the progress display and to log.txt.
 RunOutcome run_time_series(const TimeSeriesConfig& config, const data::SearchPath& search, train::RunDirectory& run,
                            train::Progress& progress);
 

@@ -11,6 +11,7 @@ namespace primal::tasks {
 std::string to_text(const SeriesFacts& facts) {
   const nlohmann::json json = {{"name", facts.name},
                                {"channels", facts.channels},
+                               {"channel_names", facts.channel_names},
                                {"tokens", facts.tokens},
                                {"classes", facts.classes},
                                {"mean", facts.scaling.mean},
@@ -25,6 +26,7 @@ SeriesFacts read_series_facts(const std::filesystem::path& path) {
     SeriesFacts facts;
     json.at("name").get_to(facts.name);
     json.at("channels").get_to(facts.channels);
+    json.at("channel_names").get_to(facts.channel_names);
     json.at("tokens").get_to(facts.tokens);
     json.at("classes").get_to(facts.classes);
     json.at("mean").get_to(facts.scaling.mean);
@@ -41,7 +43,7 @@ SeriesFacts read_series_facts(const std::filesystem::path& path) {
 }
 
 SeriesFacts facts_of(const data::TimeSeriesSet& train) {
-  return {train.name,         train.channels,           train.longest(),
+  return {train.name,        train.channels,          train.channel_names,         train.longest(),
           train.class_names, data::scaling_of(train), data::time_scaling_of(train)};
 }
 
@@ -55,11 +57,29 @@ void apply(const SeriesFacts& facts, data::TimeSeriesSet& set) {
   }
 }
 
-void align(const SeriesFacts& facts, data::TimeSeriesSet& set, const std::string& file) {
+void align_channels(const SeriesFacts& facts, data::TimeSeriesSet& set, const std::string& file) {
   if (set.channels != facts.channels) {
     throw Error(file + ": the series have " + std::to_string(set.channels) + " channels, the training series " +
                 std::to_string(facts.channels));
   }
+  const auto& wanted = facts.channel_names;
+  if (wanted.empty() || set.channel_names.empty() || wanted == set.channel_names) return;
+  std::vector<size_t> source;  // of each wanted channel
+  for (const std::string& name : wanted) {
+    const auto found = std::find(set.channel_names.begin(), set.channel_names.end(), name);
+    if (found == set.channel_names.end())
+      throw Error(file + ": channel " + name + " of the training series is missing");
+    source.push_back(static_cast<size_t>(found - set.channel_names.begin()));
+  }
+  const std::vector<float> before = set.values;
+  for (size_t i = 0; i < before.size(); i += wanted.size()) {
+    for (size_t c = 0; c < wanted.size(); ++c) set.values[i + c] = before[i + source[c]];
+  }
+  set.channel_names = wanted;
+}
+
+void align(const SeriesFacts& facts, data::TimeSeriesSet& set, const std::string& file) {
+  align_channels(facts, set, file);
   std::vector<int64_t> number(set.class_names.size(), -1);  // in facts.classes
   for (size_t i = 0; i < number.size(); ++i) {
     const auto found = std::find(facts.classes.begin(), facts.classes.end(), set.class_names[i]);

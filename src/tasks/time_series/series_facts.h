@@ -14,10 +14,11 @@ namespace primal::tasks {
 struct SeriesFacts {
   std::string name;
   int64_t channels = 0;
-  int64_t tokens = 0;                ///< longest training series; longer ones are cut
-  std::vector<std::string> classes;  ///< in the order of the model's outputs
-  data::Scaling scaling;             ///< of the training part
-  data::TimeScaling time_scaling;    ///< of the training part
+  std::vector<std::string> channel_names;  ///< if the training file had them
+  int64_t tokens = 0;                      ///< longest training series; longer ones are cut
+  std::vector<std::string> classes;        ///< in the order of the model's outputs
+  data::Scaling scaling;                   ///< of the training part
+  data::TimeScaling time_scaling;          ///< of the training part
 };
 
 std::string to_text(const SeriesFacts& facts);
@@ -30,7 +31,10 @@ SeriesFacts facts_of(const data::TimeSeriesSet& train);
 /// Scales values and times as the training part was. Missing values must have been interpolated.
 void apply(const SeriesFacts& facts, data::TimeSeriesSet& set);
 
-/// Checks channels and gives the labels the order of `facts`. `file` begins the message of an Error.
+/// Checks the number of channels and brings named ones into the order of `facts`; either file may be without names.
+/// `file` begins the message of an Error.
+void align_channels(const SeriesFacts& facts, data::TimeSeriesSet& set, const std::string& file);
+/// The same, and gives the labels the order of `facts`.
 void align(const SeriesFacts& facts, data::TimeSeriesSet& set, const std::string& file);
 
 }  // namespace primal::tasks
