@@ -1,10 +1,11 @@
-"""The time-series PrimalFormer, its loss and its optimizer in plain eager PyTorch: what the program is measured against.
+"""The time-series PrimalFormer, its loss and its optimizer in plain eager PyTorch, to measure the program against.
 
 Written from the formulas, the way one writes a model in a notebook: einsum, nn.Linear, one Python loop over the
 parameters per step. No operator of primal is used.
 """
 
 import math
+from collections.abc import Iterable
 
 import torch
 import torch.nn.functional as F
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 
 
 class PrimalAttention(nn.Module):
-    def __init__(self, width: int, heads: int, rank: int, rows: int):
+    def __init__(self, width: int, heads: int, rank: int, rows: int) -> None:
         super().__init__()
         self.heads = heads
         self.q, self.k, self.out = (nn.Linear(width, width) for _ in range(3))
@@ -38,7 +39,7 @@ class PrimalAttention(nn.Module):
 
 
 class Layer(nn.Module):
-    def __init__(self, width: int, heads: int, rank: int, rows: int, feed_forward: int, dropout: float):
+    def __init__(self, width: int, heads: int, rank: int, rows: int, feed_forward: int, dropout: float) -> None:
         super().__init__()
         self.attention = PrimalAttention(width, heads, rank, rows)
         self.up, self.down = nn.Linear(width, feed_forward), nn.Linear(feed_forward, width)
@@ -53,7 +54,7 @@ class Layer(nn.Module):
 
 class Classifier(nn.Module):
     def __init__(self, channels: int, classes: int, tokens: int, rank: int, rows: int, *, width: int = 512,
-                 heads: int = 8, feed_forward: int = 2048, layers: int = 2, dropout: float = 0.1):  # fmt: skip
+                 heads: int = 8, feed_forward: int = 2048, layers: int = 2, dropout: float = 0.1) -> None:  # fmt: skip
         super().__init__()
         self.embed = nn.Linear(channels, width)
         self.positions = nn.Parameter(torch.empty(tokens, width).uniform_(-0.02, 0.02))
@@ -81,7 +82,13 @@ def loss_of(logits: Tensor, labels: Tensor, objectives: list[Tensor], eta: float
 class RAdam(torch.optim.Optimizer):
     """The published form: the second moment is not bias-corrected inside the root."""
 
-    def __init__(self, parameters, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8):
+    def __init__(
+        self,
+        parameters: Iterable[Tensor],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+    ) -> None:
         super().__init__(parameters, {"lr": lr, "betas": betas, "eps": eps})
 
     @torch.no_grad()

@@ -2,8 +2,8 @@
 
     .venv/bin/python bench/train_epoch.py [--set JapaneseVowels] [--epochs 4] [--rounds 3] [--threads 2]
 
-Both train on data of the same shapes, in turn, in one run; the best and the median epoch of each are compared. The first
-epoch of every process is left out (page faults, first touch of every kernel).
+Both train on data of the same shapes, in turn, in one run; the best and the median epoch of each are compared. The
+first epoch of every process is left out (page faults, first touch of every kernel).
 """
 
 import argparse

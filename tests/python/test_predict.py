@@ -197,8 +197,14 @@ def test_eval_wants_the_classes_of_the_training(trained, tmp_path):
     assert message == f'{file}: class "flat" does not occur in the training series'
 
 
-def test_csv_columns_may_stand_in_any_order(trained, answer, tmp_path):
+def test_csv_columns_may_stand_in_any_order(tmp_path):
+    model = tmp_path / "run"
+    done(run("train", *TINY, "--train", write_csv(tmp_path / "train.csv", make_series(40, 0)), "--run", model))
     swapped = [replace(one, values=[row[::-1] for row in one.values]) for one in SERIES]
     file = write_csv(tmp_path / "swapped.csv", swapped)
     file.write_text(file.read_text().replace("c0,c1", "c1,c0", 1))
-    assert done(run("predict", trained, "--input", file)) == answer
+    plain = write_csv(tmp_path / "plain.csv", SERIES)
+    assert done(run("predict", model, "--input", file)) == done(run("predict", model, "--input", plain))
+    file.write_text(file.read_text().replace("c1,c0", "c1,c7", 1))
+    message = the_error(run("predict", model, "--input", file), "predict")
+    assert message == f"{file}: channel c0 of the training series is missing"

