@@ -69,14 +69,16 @@ PredictSummary predict(TrainedModel& trained, const std::filesystem::path& input
   const auto reader = data::open_series(input, {.labels_optional = true});
   data::Series series;
   data::TimeSeriesSet waiting;
+  bool is_headed = false;
   const auto flush = [&] {
     if (waiting.cases() > 0) {
       align_channels(trained.facts, waiting, input == "-" ? "standard input" : input.string());
+      if (!is_headed) write(head(trained.facts));  // not before the file has proved to fit
+      is_headed = true;
       write(lines_for(trained, waiting));
     }
     waiting = {};
   };
-  write(head(trained.facts));
   while (reader->next(series)) {
     waiting.channels = reader->channels();
     waiting.channel_names = reader->channel_names();
