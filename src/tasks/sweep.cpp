@@ -21,10 +21,17 @@ struct Point {
   std::vector<std::string> values;  // one per key
 };
 
+// One run.
 struct Job {
   size_t point = 0;
   fs::path folder;
-  std::vector<std::string> arguments;
+  int64_t seed = 0;
+};
+
+struct Plan {
+  std::vector<Point> points;
+  std::vector<Job> jobs;    // all, finished or not
+  TimeSeriesConfig config;  // of the last point; what is asked of it is the same for all
 };
 
 report::SweepKey parse_key(const std::string& text) {
@@ -80,12 +87,12 @@ TrainRequest request_for(const SweepRequest& request, const std::vector<report::
   return train;
 }
 
-std::vector<std::string> train_arguments(const Job& job, const TrainRequest& train, int64_t seed, int64_t threads) {
+std::vector<std::string> train_arguments(const Job& job, const TrainRequest& train, int64_t threads) {
   std::vector<std::string> arguments = {"train"};
   if (fs::exists(job.folder / "config.toml")) {
     arguments.insert(arguments.end(), {"--resume", job.folder.string()});
   } else {
-    arguments.insert(arguments.end(), {train.preset, "--run", job.folder.string(), "--seed", std::to_string(seed)});
+    arguments.insert(arguments.end(), {train.preset, "--run", job.folder.string(), "--seed", std::to_string(job.seed)});
     for (const std::string& assignment : train.set) arguments.insert(arguments.end(), {"--set", assignment});
   }
   arguments.insert(arguments.end(), {"--threads", std::to_string(threads)});
@@ -146,6 +153,51 @@ nlohmann::json to_json(const report::SweepResults& results) {
   return {{"title", results.title}, {"measure", results.measure}, {"protocol", results.protocol}, {"cells", cells}};
 }
 
+// Every point is checked before the first run starts.
+Plan plan_of(const SweepRequest& request, const std::vector<report::SweepKey>& keys) {
+  Plan plan{.points = grid(keys), .jobs = {}, .config = {}};
+  for (size_t i = 0; i < plan.points.size(); ++i) {
+    const TrainRequest train = request_for(request, keys, plan.points[i]);
+    plan.config = resolve_config(train);
+    const fs::path folder = request.folder / folder_name(keys, plan.points[i]);
+    for (int64_t seed = plan.config.train.seed; seed < plan.config.train.seed + request.seeds; ++seed) {
+      plan.jobs.push_back({i, folder / ("seed-" + std::to_string(seed)), seed});
+      check_same_configuration(plan.jobs.back().folder, train, seed);
+    }
+  }
+  return plan;
+}
+
+// "3/12  rank=20,eta=0.1  seed-1  validation accuracy 97.2 %"
+std::string line_about(const Job& job, const std::string& measure, int exit_code, const fs::path& log) {
+  const std::string name = job.folder.parent_path().filename().string() + "  " + job.folder.filename().string() + "  ";
+  if (exit_code == 0 && is_finished(job.folder)) {
+    return name + measure + " " + train::format_percent(measure_of(read_result(job.folder / "result.json")));
+  }
+  return name + "failed (exit code " + std::to_string(exit_code) + "), see " + log.string();
+}
+
+void run_unfinished(const SweepRequest& request, const Plan& plan, SweepSummary& summary,
+                    const std::function<void(const std::string&)>& say) {
+  const int64_t threads = std::max<int64_t>(threads_of(plan.config) / request.jobs, 1);
+  std::vector<Child> children;
+  std::vector<Job> jobs;
+  for (const Job& job : plan.jobs) {
+    if (is_finished(job.folder)) continue;
+    const TrainRequest train = request_for(request, summary.results.keys, plan.points[job.point]);
+    const std::string log =
+        job.folder.parent_path().filename().string() + "-" + job.folder.filename().string() + ".log";
+    children.push_back({train_arguments(job, train, threads), request.folder / log});
+    jobs.push_back(job);
+  }
+  size_t done = plan.jobs.size() - jobs.size();
+  summary.interrupted = run_children(children, request.jobs, [&](size_t index, int exit_code) {
+    summary.failed += exit_code != 0;
+    say(std::to_string(++done) + "/" + std::to_string(plan.jobs.size()) + "  " +
+        line_about(jobs[index], summary.results.measure, exit_code, children[index].log));
+  });
+}
+
 }  // namespace
 
 SweepSummary sweep(const SweepRequest& original, const std::function<void(const std::string&)>& say) {
@@ -155,54 +207,25 @@ SweepSummary sweep(const SweepRequest& original, const std::function<void(const 
   request.set.push_back("run.test=false");
 
   SweepSummary summary{.folder = request.folder};
-  auto& [title, measure, protocol, keys, cells] = summary.results;
-  for (const std::string& text : request.vary) keys.push_back(parse_key(text));
-  const std::vector<Point> points = grid(keys);
-  // Every point is checked before the first run starts.
-  TimeSeriesConfig config;
-  for (const Point& point : points) config = resolve_config(request_for(request, keys, point));
-  title = request.preset;
-  protocol = name_of(config.run.protocol);
-  measure = config.run.protocol == Protocol::honest ? "validation accuracy" : "best TEST accuracy";
-
-  const int64_t threads = std::max<int64_t>(threads_of(config) / request.jobs, 1);
-  std::vector<std::vector<fs::path>> folders(points.size());
-  std::vector<Job> jobs;
-  for (size_t i = 0; i < points.size(); ++i) {
-    const TrainRequest train = request_for(request, keys, points[i]);
-    for (int64_t seed = config.train.seed; seed < config.train.seed + request.seeds; ++seed) {
-      Job job{i, request.folder / folder_name(keys, points[i]) / ("seed-" + std::to_string(seed)), {}};
-      folders[i].push_back(job.folder);
-      check_same_configuration(job.folder, train, seed);
-      if (is_finished(job.folder)) continue;
-      job.arguments = train_arguments(job, train, seed, threads);
-      jobs.push_back(std::move(job));
-    }
-  }
+  report::SweepResults& results = summary.results;
+  for (const std::string& text : request.vary) results.keys.push_back(parse_key(text));
+  const Plan plan = plan_of(request, results.keys);
+  const Protocol protocol = plan.config.run.protocol;
+  results.title = request.preset;
+  results.protocol = name_of(protocol);
+  results.measure = protocol == Protocol::honest ? "validation accuracy" : "best TEST accuracy";
 
   fs::create_directories(request.folder);
-  std::vector<Child> children;
-  for (const Job& job : jobs) {
-    children.push_back({job.arguments, request.folder / (job.folder.parent_path().filename().string() + "-" +
-                                                         job.folder.filename().string() + ".log")});
-  }
-  size_t done = points.size() * static_cast<size_t>(request.seeds) - jobs.size();
-  const size_t total = points.size() * static_cast<size_t>(request.seeds);
-  summary.interrupted = run_children(children, request.jobs, [&](size_t index, int exit_code) {
-    const fs::path& folder = jobs[index].folder;
-    std::string line = std::to_string(++done) + "/" + std::to_string(total) + "  " +
-                       folder.parent_path().filename().string() + "  " + folder.filename().string() + "  ";
-    if (exit_code == 0 && is_finished(folder)) {
-      line += summary.results.measure + " " + train::format_percent(measure_of(read_result(folder / "result.json")));
-    } else {
-      ++summary.failed;
-      line += "failed (exit code " + std::to_string(exit_code) + "), see " + children[index].log.string();
+  run_unfinished(request, plan, summary, say);
+  for (size_t i = 0; i < plan.points.size(); ++i) {
+    std::vector<fs::path> folders;
+    for (const Job& job : plan.jobs) {
+      if (job.point == i) folders.push_back(job.folder);
     }
-    say(line);
-  });
-  for (size_t i = 0; i < points.size(); ++i) cells.push_back(cell_of(keys, points[i], folders[i]));
-  data::write_file_atomically(request.folder / "sweep.json", to_json(summary.results).dump(2) + "\n");
-  data::write_file_atomically(request.folder / "sweep.html", report::sweep_page(summary.results));
+    results.cells.push_back(cell_of(results.keys, plan.points[i], folders));
+  }
+  data::write_file_atomically(request.folder / "sweep.json", to_json(results).dump(2) + "\n");
+  data::write_file_atomically(request.folder / "sweep.html", report::sweep_page(results));
   return summary;
 }
 
