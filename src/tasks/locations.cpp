@@ -51,6 +51,11 @@ std::vector<std::string> preset_names() {
   return names;
 }
 
+bool is_preset(const std::string& name) {
+  const auto folders = preset_folders();
+  return std::any_of(folders.begin(), folders.end(), [&](const auto& f) { return fs::exists(f / (name + ".toml")); });
+}
+
 fs::path preset_file(const std::string& name) {
   if (fs::path(name).extension() == ".toml") {
     if (!fs::exists(name)) throw Error("there is no file " + name);

@@ -12,6 +12,9 @@ namespace primal::tasks {
 /// The folder of the running program; empty if the system does not tell.
 std::filesystem::path program_folder();
 
+/// Whether a preset of this name is there.
+bool is_preset(const std::string& name);
+
 /// The file of a preset such as "uea/JapaneseVowels", or the path itself if it ends in .toml. Throws Error that names
 /// the nearest preset.
 std::filesystem::path preset_file(const std::string& name);

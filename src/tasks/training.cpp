@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr const char* kDefaultPreset = "series/default";  // of sets that have none
 constexpr const char* kSeedsFile = "seeds.json";
 constexpr const char* kSeedsConfig = "seeds.toml";
 
@@ -29,8 +30,20 @@ void set_all(train::Settings& settings, const std::vector<std::string>& assignme
   }
 }
 
+// uea/NAME of a set that is there but has no preset of its own.
+std::optional<std::string> set_without_preset(const TrainRequest& request) {
+  constexpr std::string_view kFamily = "uea/";
+  if (!request.preset.starts_with(kFamily) || is_preset(request.preset)) return std::nullopt;
+  const std::string name = request.preset.substr(kFamily.size());
+  const auto sets = data::list(data_search_path(request.data));
+  const bool found = std::any_of(sets.begin(), sets.end(), [&](const data::Found& set) { return set.name == name; });
+  return found ? std::optional(name) : std::nullopt;
+}
+
 void resolve(train::Settings& settings, const TrainRequest& request) {
-  settings.read_file(preset_file(request.preset));
+  const auto set = set_without_preset(request);
+  settings.read_file(preset_file(set ? kDefaultPreset : request.preset));
+  if (set) settings.set("data.set", *set, "preset");
   settings.read_environment();
   settings.set("run.preset", request.preset, "preset");
   set_all(settings, request.set);

@@ -282,3 +282,12 @@ def test_a_model_that_explodes_in_its_last_step_fails_with_advice(data, tmp_path
     answer = run("train", *TINY, *DIVERGING, *last, "--data", data, "--run", tmp_path / "run")
     assert answer.returncode == 1
     assert answer.stderr.splitlines()[-1].startswith("primal train: the loss ")
+
+
+def test_a_set_without_preset_gets_the_default_one(data, tmp_path):
+    changes = ("--set", "model.width=16", "--set", "model.heads=2", "--set", "train.epochs=1", "--threads", "1")
+    done(run("train", "uea/Tiny", *changes, "--data", data, "--run", tmp_path / "run"))
+    config = (tmp_path / "run" / "config.toml").read_text()
+    assert 'set = "Tiny"' in config
+    assert 'preset = "uea/Tiny"' in config
+    assert 'pooling = "mean"' in config
