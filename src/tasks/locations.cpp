@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 
 #include "data/nearest.h"
 #include "primal/error.h"
@@ -22,6 +23,14 @@ fs::path checkout() { return program_folder() / ".." / ".." / ".."; }
 
 std::vector<fs::path> preset_folders() {
   return {"configs", checkout() / "configs", program_folder() / ".." / "share" / "primal" / "configs"};
+}
+
+std::optional<fs::path> find_preset(const std::string& name) {
+  for (const fs::path& folder : preset_folders()) {
+    const fs::path file = folder / (name + ".toml");
+    if (fs::exists(file)) return file.lexically_normal();
+  }
+  return std::nullopt;
 }
 
 fs::path virtual_environment() {
@@ -51,20 +60,14 @@ std::vector<std::string> preset_names() {
   return names;
 }
 
-bool is_preset(const std::string& name) {
-  const auto folders = preset_folders();
-  return std::any_of(folders.begin(), folders.end(), [&](const auto& f) { return fs::exists(f / (name + ".toml")); });
-}
+bool is_preset(const std::string& name) { return find_preset(name).has_value(); }
 
 fs::path preset_file(const std::string& name) {
   if (fs::path(name).extension() == ".toml") {
     if (!fs::exists(name)) throw Error("there is no file " + name);
     return name;
   }
-  for (const fs::path& folder : preset_folders()) {
-    const fs::path file = folder / (name + ".toml");
-    if (fs::exists(file)) return file.lexically_normal();
-  }
+  if (const auto file = find_preset(name)) return *file;
   const auto meant = data::nearest(name, preset_names());
   throw Error("there is no preset " + name + (meant ? "; did you mean " + *meant + "?" : "") +
               " (--presets lists all)");

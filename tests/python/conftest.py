@@ -3,6 +3,7 @@
 import hypothesis
 import pytest
 import torch
+from series_files import LEARNING, TINY, done, make_set, run
 
 hypothesis.settings.register_profile(
     "primal", derandomize=True, deadline=None, database=None, print_blob=False, max_examples=100
@@ -16,6 +17,20 @@ torch.set_num_threads(1)
 @pytest.fixture(autouse=True)
 def _fixed_seed():
     torch.manual_seed(0)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A folder with the set Tiny; modules that need other sets have a fixture of their own by this name."""
+    return make_set(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def trained(data, tmp_path_factory):
+    """The run of a small model that has learnt that set."""
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    done(run("train", *TINY, *LEARNING, "--data", data, "--run", folder))
+    return folder
 
 
 @pytest.fixture

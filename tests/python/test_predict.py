@@ -6,13 +6,11 @@ from dataclasses import replace
 
 import pytest
 from series_files import (
-    LEARNING,
     TINY,
     csv_header,
     csv_rows,
     done,
     make_series,
-    make_set,
     result,
     run,
     start,
@@ -24,18 +22,6 @@ from series_files import (
 
 SERIES = make_series(30, 1000)  # those of Tiny_TEST.ts
 SHORT = make_series(12, 4, lengths=(3, 8))  # none as long as the longest of the training
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    return make_set(tmp_path_factory.mktemp("data"))
-
-
-@pytest.fixture(scope="module")
-def trained(data, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("trained") / "run"
-    done(run("train", *TINY, *LEARNING, "--data", data, "--run", folder))
-    return folder
 
 
 @pytest.fixture(scope="module")

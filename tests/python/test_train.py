@@ -13,7 +13,6 @@ from series_files import (
     done,
     make_gaps,
     make_series,
-    make_set,
     metrics,
     result,
     run,
@@ -23,18 +22,6 @@ from series_files import (
     write_csv,
     write_ts,
 )
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    return make_set(tmp_path_factory.mktemp("data"))
-
-
-@pytest.fixture(scope="module")
-def trained(data, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("trained") / "run"
-    done(run("train", *TINY, *LEARNING, "--data", data, "--run", folder))
-    return folder
 
 
 def test_the_run_directory_holds_all_that_happened(trained):

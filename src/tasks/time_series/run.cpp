@@ -170,7 +170,6 @@ RunResult result_of(const TimeSeriesConfig& config, const SeriesFacts& facts, co
       .classes = facts.classes,
       .seconds = outcome.seconds,
       .tokens_per_second = static_cast<double>(outcome.tokens) / std::max(outcome.seconds, 1e-9),
-      .peak_memory_mb = static_cast<double>(train::peak_memory()) / (1 << 20),
       .threads = threads_of(config),
       .cpu = kernels::cpu_name()};
 }
