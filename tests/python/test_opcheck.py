@@ -32,10 +32,19 @@ def test_attention(case):
 
 
 @every_case
+def test_attention_keeping(case):
+    arguments, switches = random_arguments(**case)
+    opcheck(torch.ops.primal.attention_keeping.default, arguments, switches)
+
+
+@every_case
 def test_attention_backward(case):
     arguments, switches = random_arguments(**case)
     grads = [torch.randn_like(output) for output in torch.ops.primal.attention(*arguments, **switches)]
     opcheck(torch.ops.primal.attention_backward.default, (*grads, *arguments), switches)
+    kept = torch.ops.primal.attention_keeping(*arguments, **switches)[-1]
+    if kept.dim() == 3:
+        opcheck(torch.ops.primal.attention_backward.default, (*grads, *arguments), switches | {"kept": kept})
 
 
 @every_case

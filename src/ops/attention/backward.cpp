@@ -5,6 +5,7 @@
 
 #include "ops/attention/check.h"
 #include "ops/attention/pass.h"
+#include "ops/fused/attention.h"
 #include "ops/sampling.h"
 
 namespace primal::ops {
@@ -137,15 +138,23 @@ Gradients attention_gradients(const AttentionArguments& a, const at::Tensor& gra
   return g;
 }
 
+Gradients fused_gradients(const AttentionArguments& a, const at::Tensor& grad_out, const at::Tensor& grad_le,
+                          const at::Tensor& grad_lr, const at::Tensor& grad_tr, const OptionalTensor& kept) {
+  auto [query, p] = fused::attention_backward(a, grad_out, {grad_le, grad_lr, grad_tr}, kept ? *kept : at::Tensor());
+  return {query, at::Tensor(), p.q_weight,     p.q_bias,     p.k_weight,   p.k_bias,  p.we,
+          p.wr,  p.lam,        p.score_weight, p.score_bias, p.out_weight, p.out_bias};
+}
+
 // One per differentiable argument, in the order of the schema; an absent argument gets an empty tensor.
 std::vector<at::Tensor> attention_backward(const at::Tensor& grad_out, const at::Tensor& grad_le,
                                            const at::Tensor& grad_lr, const at::Tensor& grad_tr,
-                                           PRIMAL_ATTENTION_PARAMETERS) {
+                                           PRIMAL_ATTENTION_PARAMETERS, const OptionalTensor& kept) {
   const AttentionArguments a = PRIMAL_ATTENTION_STRUCT;
   check_attention(a);
-  const Gradients g = attention_gradients(a, grad_out, grad_le, grad_lr, grad_tr);
-  const auto like = [](const at::Tensor& grad, const OptionalTensor& argument) {
-    return argument ? grad.to(argument->scalar_type()).contiguous() : at::empty({0}, grad.options());
+  const Gradients g = fused::can_run(a) ? fused_gradients(a, grad_out, grad_le, grad_lr, grad_tr, kept)
+                                        : attention_gradients(a, grad_out, grad_le, grad_lr, grad_tr);
+  const auto like = [&](const at::Tensor& grad, const OptionalTensor& argument) {
+    return argument ? grad.to(argument->scalar_type()).contiguous() : at::empty({0}, grad_out.options());
   };
   return {like(g.query, query),
           like(g.key, key),

@@ -18,6 +18,11 @@ const c10::TypedOperatorHandle<AttentionSignature>& attention_operator() {
   return handle;
 }
 
+const c10::TypedOperatorHandle<AttentionKeepingSignature>& attention_keeping_operator() {
+  static const auto handle = find<AttentionKeepingSignature>("primal::attention_keeping");
+  return handle;
+}
+
 const c10::TypedOperatorHandle<AttentionSignature>& attention_scores_operator() {
   static const auto handle = find<AttentionSignature>("primal::attention_scores");
   return handle;

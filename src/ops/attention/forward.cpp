@@ -4,6 +4,7 @@
 
 #include "ops/attention/check.h"
 #include "ops/attention/pass.h"
+#include "ops/fused/attention.h"
 
 namespace primal::ops {
 
@@ -27,10 +28,30 @@ at::Tensor trace(const AttentionArguments& a, const AttentionPass& pass) {
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> attention_forward(PRIMAL_ATTENTION_PARAMETERS) {
   const AttentionArguments a = PRIMAL_ATTENTION_STRUCT;
   check_attention(a);
+  if (fused::can_run(a)) {
+    fused::AttentionForward result = fused::attention(a, /*keep_projected=*/false);
+    return {result.out, result.le, result.lr, result.tr};
+  }
   const AttentionPass pass = run_pass(a);
   const at::Tensor inner_lam = lam.to(pass.e.scalar_type());
   return {output(a, pass), half_mean_square(pass.e, inner_lam, pass.query_out),
           half_mean_square(pass.r, inner_lam, pass.key_out), trace(a, pass)};
+}
+
+// The ATen path keeps nothing; where it stands in for a kernel, the shape is that of the kernel's.
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> attention_keeping_forward(
+    PRIMAL_ATTENTION_PARAMETERS) {
+  const AttentionArguments a = PRIMAL_ATTENTION_STRUCT;
+  check_attention(a);
+  if (fused::can_run(a)) {
+    fused::AttentionForward result = fused::attention(a, /*keep_projected=*/true);
+    return {result.out, result.le, result.lr, result.tr, result.projected};
+  }
+  auto [out, le, lr, tr] = attention_forward(PRIMAL_ATTENTION_ARGUMENTS);
+  const std::vector<int64_t> kept = fused::has_kernel(a)
+                                        ? std::vector<int64_t>{query.size(0), query.size(1), query.size(2) * 2}
+                                        : std::vector<int64_t>{0};
+  return {out, le, lr, tr, at::empty(kept, query.options())};
 }
 
 at::Tensor zero_scores(const at::Tensor& scores, const OptionalTensor& left_out) {
@@ -65,6 +86,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> attention_step_forwar
 
 TORCH_LIBRARY_IMPL(primal, CompositeExplicitAutograd, m) {
   m.impl("attention", attention_forward);
+  m.impl("attention_keeping", attention_keeping_forward);
   m.impl("attention_scores", attention_scores_forward);
   m.impl("attention_step", attention_step_forward);
 }

@@ -3,6 +3,7 @@
 #include <torch/library.h>
 
 #include "ops/attention/check.h"
+#include "ops/fused/attention.h"
 #include "primal/feature_map.h"
 
 namespace primal::ops {
@@ -22,9 +23,18 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> attention_meta(PRIMAL
   return {empty(query, query.sym_sizes().vec(), query.scalar_type()), term(), term(), term()};
 }
 
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> attention_keeping_meta(
+    PRIMAL_ATTENTION_PARAMETERS) {
+  auto [out, le, lr, tr] = attention_meta(PRIMAL_ATTENTION_ARGUMENTS);
+  const AttentionArguments a = PRIMAL_ATTENTION_STRUCT;
+  const Sizes kept =
+      fused::has_kernel(a) ? Sizes{query.sym_size(0), query.sym_size(1), query.sym_size(2) * 2} : Sizes{0};
+  return {out, le, lr, tr, empty(query, kept, query.scalar_type())};
+}
+
 std::vector<at::Tensor> attention_backward_meta(const at::Tensor& /*grad_out*/, const at::Tensor& /*grad_le*/,
                                                 const at::Tensor& /*grad_lr*/, const at::Tensor& /*grad_tr*/,
-                                                PRIMAL_ATTENTION_PARAMETERS) {
+                                                PRIMAL_ATTENTION_PARAMETERS, const OptionalTensor& /*kept*/) {
   const AttentionArguments a = PRIMAL_ATTENTION_STRUCT;
   check_attention(a);
   std::vector<at::Tensor> result;
@@ -68,6 +78,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> attention_step_meta(P
 
 TORCH_LIBRARY_IMPL(primal, Meta, m) {
   m.impl("attention", attention_meta);
+  m.impl("attention_keeping", attention_keeping_meta);
   m.impl("attention_backward", attention_backward_meta);
   m.impl("attention_scores", attention_scores_meta);
   m.impl("attention_step", attention_step_meta);

@@ -22,8 +22,10 @@ TORCH_LIBRARY(primal, m) {
   const auto define = [&](const std::string& schema) { m.def(schema.c_str(), {at::Tag::pt2_compliant_tag}); };
   const std::string arguments = kTensors + ", *, " + kSwitches;
   define("attention(" + arguments + ") -> (Tensor out, Tensor le, Tensor lr, Tensor tr)");
+  // The same, with what the backward pass would otherwise compute again.
+  define("attention_keeping(" + arguments + ") -> (Tensor out, Tensor le, Tensor lr, Tensor tr, Tensor kept)");
   define("attention_backward(Tensor grad_out, Tensor grad_le, Tensor grad_lr, Tensor grad_tr, " + arguments +
-         ") -> Tensor[]");
+         ", Tensor? kept=None) -> Tensor[]");
   define("attention_scores(" + arguments + ") -> (Tensor e, Tensor r, Tensor we_x, Tensor wr_x)");
   define("attention_step(" + arguments +
          ", Tensor q_sum, Tensor k_sum, Tensor count) -> (Tensor out, Tensor q_sum, Tensor k_sum, Tensor count)");

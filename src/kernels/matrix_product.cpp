@@ -1,0 +1,259 @@
+// Compiled once for every CPU target by Highway's foreach_target.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/matrix_product.cpp"
+#include "kernels/matrix_product.h"
+
+#include <hwy/aligned_allocator.h>
+#include <hwy/foreach_target.h>  // must come before highway.h
+#include <hwy/highway.h>
+
+#include <algorithm>
+
+HWY_BEFORE_NAMESPACE();
+namespace primal::kernels::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using Floats = hn::ScalableTag<float>;
+using Vector = hn::Vec<Floats>;
+
+constexpr int64_t kLanes = hn::MaxLanes(Floats());  // the vectors of these targets have a fixed size
+constexpr int kPanelVectors = 2;
+constexpr int64_t kPanel = kPanelVectors * kLanes;
+// Rows of the register block: accumulators of kRows x 2 vectors, two of the panel and one broadcast must fit into the
+// registers, 32 with AVX-512 and 16 elsewhere.
+constexpr int kRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
+// Depth of a block: its part of a panel (32 KiB with AVX2) is read again from L1 or L2 while the rows of the tile run
+// over it. Half of it was 5 to 10 % slower: the result is then read and written twice as often.
+constexpr int64_t kDepth = 512;
+// Depth, rows and columns of the blocks of add_outer_products: its packed sides take 96 KiB and 512 KiB, for L2 and
+// beyond.
+constexpr int64_t kOuterDepth = 256;
+constexpr int64_t kOuterRows = 96;
+constexpr int64_t kOuterColumns = 512;
+
+struct Block {
+  MatrixView a;
+  const float* panel;
+  int64_t depth;
+  float* c;
+  int64_t c_stride;
+  int64_t columns;  // of this panel, at most kPanel
+  bool add;
+  const float* bias;
+  const float* row_scale;
+  int64_t row_scale_stride;
+};
+
+// A row of a panel that is not full.
+HWY_NOINLINE void put_part(const Block& block, const float* HWY_RESTRICT row, float* HWY_RESTRICT c) {
+  for (int64_t j = 0; j < block.columns; ++j) {
+    c[j] = row[j] + (block.bias != nullptr ? block.bias[j] : 0.0f) + (block.add ? c[j] : 0.0f);
+  }
+}
+
+template <int kVectors>
+HWY_INLINE void put(const Block& block, int64_t i, Vector* sums) {
+  const Floats d;
+  float* c = block.c + i * block.c_stride;
+  if (block.row_scale != nullptr) {
+    const Vector scale = hn::Set(d, block.row_scale[i * block.row_scale_stride]);
+    for (int v = 0; v < kVectors; ++v) sums[v] = hn::Mul(sums[v], scale);
+  }
+  if (block.columns == kVectors * kLanes) {
+    for (int v = 0; v < kVectors; ++v) {
+      if (block.bias != nullptr) sums[v] = hn::Add(sums[v], hn::LoadU(d, block.bias + v * kLanes));
+      if (block.add) sums[v] = hn::Add(sums[v], hn::LoadU(d, c + v * kLanes));
+      hn::StoreU(sums[v], d, c + v * kLanes);
+    }
+  } else {
+    HWY_ALIGN float row[kVectors * kLanes];
+    for (int v = 0; v < kVectors; ++v) hn::Store(sums[v], d, row + v * kLanes);
+    put_part(block, row, c);
+  }
+}
+
+// kCount rows from row i on, times one panel.
+template <int kCount, int kVectors>
+HWY_INLINE void register_block(const Block& block, int64_t i) {
+  const Floats d;
+  const float* HWY_RESTRICT a = block.a.data + i * block.a.row_stride;
+  const int64_t row_stride = block.a.row_stride, column_stride = block.a.column_stride;
+  const float* HWY_RESTRICT panel = block.panel;
+  Vector sums[kCount][kVectors];
+  for (int r = 0; r < kCount; ++r) {
+    for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
+  }
+  for (int64_t k = 0; k < block.depth; ++k, panel += kPanel, a += column_stride) {
+    Vector b[kVectors];
+    for (int v = 0; v < kVectors; ++v) b[v] = hn::Load(d, panel + v * kLanes);
+    for (int r = 0; r < kCount; ++r) {
+      const Vector x = hn::Set(d, a[r * row_stride]);
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(x, b[v], sums[r][v]);
+    }
+  }
+  for (int r = 0; r < kCount; ++r) put<kVectors>(block, i + r, sums[r]);
+}
+
+// As many blocks of kCount rows as there are, then smaller ones.
+template <int kVectors, int kCount>
+HWY_INLINE void row_blocks(const Block& block, int64_t i, int64_t rows) {
+  for (; i + kCount <= rows; i += kCount) register_block<kCount, kVectors>(block, i);
+  if constexpr (kCount > 1) {
+    if (i < rows) row_blocks<kVectors, (kCount > 2 ? (kCount + 1) / 2 : 1)>(block, i, rows);
+  }
+}
+
+template <int kVectors>
+HWY_NOINLINE void panel_rows(const Block& block, int64_t rows) {
+  row_blocks<kVectors, kRows>(block, 0, rows);
+}
+
+// A panel of which only the first vector holds columns costs half.
+HWY_INLINE void one_panel(const Block& block, int64_t rows) {
+  if (block.columns > kLanes) {
+    panel_rows<2>(block, rows);
+  } else {
+    panel_rows<1>(block, rows);
+  }
+}
+
+int64_t width_of_panel() { return kPanel; }
+
+// The first `columns` of each row, to rows `to_stride` apart. Nearly all calls have kWidth columns: there a row is a
+// few vector moves.
+template <int kWidth>
+HWY_INLINE void copy_rows(const float* HWY_RESTRICT from, int64_t stride, int64_t rows, int64_t columns,
+                          int64_t to_stride, float* HWY_RESTRICT to) {
+  if (columns == kWidth) {
+    for (int64_t k = 0; k < rows; ++k, from += stride, to += to_stride)
+      hwy::CopyBytes<kWidth * sizeof(float)>(from, to);
+  } else {
+    for (int64_t k = 0; k < rows; ++k, from += stride, to += to_stride) std::copy_n(from, columns, to);
+  }
+}
+
+// Transposed weights (neighbours along the depth): blocks of rows that stay in L1 while a panel's columns are read.
+void pack_panel(MatrixView b, int64_t depth, int64_t columns, float* HWY_RESTRICT panel) {
+  if (columns < kPanel) std::fill_n(panel, depth * kPanel, 0.0f);
+  if (b.column_stride == 1) {
+    copy_rows<kPanel>(b.data, b.row_stride, depth, columns, kPanel, panel);
+    return;
+  }
+  constexpr int64_t kStrip = 64;
+  for (int64_t first = 0; first < depth; first += kStrip) {
+    const int64_t end = std::min(depth, first + kStrip);
+    for (int64_t j = 0; j < columns; ++j) {
+      const float* HWY_RESTRICT column = b.data + j * b.column_stride;
+      for (int64_t k = first; k < end; ++k) panel[k * kPanel + j] = column[k * b.row_stride];
+    }
+  }
+}
+
+void pack_all(MatrixView b, int64_t depth, int64_t columns, float* packed) {
+  for (int64_t j = 0; j < columns; j += kPanel, packed += depth * kPanel) {
+    pack_panel({b.data + j * b.column_stride, b.row_stride, b.column_stride}, depth, std::min(kPanel, columns - j),
+               packed);
+  }
+}
+
+void multiply_all(MatrixView a, const float* packed, ProductShape shape, const ProductTarget& target) {
+  const int64_t panel_stride = target.panel_stride != 0 ? target.panel_stride : kPanel;
+  for (int64_t k = 0; k == 0 || k < shape.depth; k += kDepth) {
+    const bool first = k == 0;
+    Block block{{a.data + k * a.column_stride, a.row_stride, a.column_stride},
+                nullptr,
+                std::min(kDepth, shape.depth - k),
+                nullptr,
+                target.row_stride,
+                0,
+                target.add || !first,
+                nullptr,
+                target.row_scale,
+                target.row_scale_stride};
+    for (int64_t j = 0; j < shape.columns; j += kPanel) {
+      block.panel = packed + j * shape.depth + k * kPanel;
+      block.c = target.data + (j / kPanel) * panel_stride;
+      block.columns = std::min(kPanel, shape.columns - j);
+      block.bias = first && target.bias != nullptr ? target.bias + j : nullptr;
+      one_panel(block, shape.rows);
+    }
+  }
+}
+
+// [depth, count] -> panels of kRows columns, the last one narrower.
+void pack_left(const float* a, int64_t stride, int64_t depth, int64_t count, float* HWY_RESTRICT packed) {
+  for (int64_t i = 0; i < count; i += kRows) {
+    const int64_t width = std::min<int64_t>(kRows, count - i);
+    copy_rows<kRows>(a + i, stride, depth, width, width, packed);
+    packed += depth * width;
+  }
+}
+
+void add_outer(const float* a, int64_t a_stride, const float* b, int64_t b_stride, ProductShape shape, float* c,
+               int64_t c_stride) {
+  const int64_t widest = std::min(kOuterColumns, (shape.columns + kPanel - 1) / kPanel * kPanel);
+  const int64_t deepest = std::min(kOuterDepth, shape.depth);
+  const auto right = hwy::AllocateAligned<float>(static_cast<size_t>(deepest * widest));
+  const auto left = hwy::AllocateAligned<float>(static_cast<size_t>(deepest * kOuterRows));
+  for (int64_t j = 0; j < shape.columns; j += kOuterColumns) {
+    const int64_t columns = std::min(kOuterColumns, shape.columns - j);
+    for (int64_t k = 0; k < shape.depth; k += kOuterDepth) {
+      const int64_t depth = std::min(kOuterDepth, shape.depth - k);
+      pack_all({b + k * b_stride + j, b_stride, 1}, depth, columns, right.get());
+      for (int64_t i = 0; i < shape.rows; i += kOuterRows) {
+        const int64_t rows = std::min(kOuterRows, shape.rows - i);
+        pack_left(a + k * a_stride + i, a_stride, depth, rows, left.get());
+        for (int64_t jr = 0; jr < columns; jr += kPanel) {
+          for (int64_t ir = 0; ir < rows; ir += kRows) {
+            const int64_t width = std::min<int64_t>(kRows, rows - ir);
+            one_panel({{left.get() + ir * depth, 1, width},
+                       right.get() + jr * depth,
+                       depth,
+                       c + (i + ir) * c_stride + j + jr,
+                       c_stride,
+                       std::min(kPanel, columns - jr),
+                       /*add=*/true,
+                       nullptr,
+                       nullptr,
+                       0},
+                      width);
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace primal::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace primal::kernels {
+
+HWY_EXPORT(width_of_panel);
+HWY_EXPORT(pack_all);
+HWY_EXPORT(multiply_all);
+HWY_EXPORT(add_outer);
+
+int64_t panel_width() { return HWY_DYNAMIC_DISPATCH(width_of_panel)(); }
+
+int64_t packed_size(int64_t depth, int64_t columns) {
+  const int64_t width = panel_width();
+  return (columns + width - 1) / width * width * depth;
+}
+
+void pack(MatrixView b, int64_t depth, int64_t columns, float* packed) {
+  HWY_DYNAMIC_DISPATCH(pack_all)(b, depth, columns, packed);
+}
+
+void multiply(MatrixView a, const float* packed, ProductShape shape, const ProductTarget& target) {
+  HWY_DYNAMIC_DISPATCH(multiply_all)(a, packed, shape, target);
+}
+
+void add_outer_products(const float* a, int64_t a_stride, const float* b, int64_t b_stride, ProductShape shape,
+                        float* c, int64_t c_stride) {
+  HWY_DYNAMIC_DISPATCH(add_outer)(a, a_stride, b, b_stride, shape, c, c_stride);
+}
+
+}  // namespace primal::kernels
+#endif

@@ -1,0 +1,121 @@
+#include "ops/fused/attention.h"
+
+#include <ATen/ATen.h>
+
+#include <cstdlib>
+#include <string_view>
+
+#include "kernels/cpu_target.h"
+#include "ops/running_mean.h"
+
+namespace primal::ops::fused {
+
+namespace {
+
+bool is_wanted() {
+  static const bool wanted = [] {
+    const char* value = std::getenv("PRIMAL_FUSED");
+    return value == nullptr || std::string_view(value) != "0";
+  }();
+  return wanted;
+}
+
+OptionalTensor left_out(const AttentionArguments& a) { return a.mode.respect_padding ? a.query_padding : std::nullopt; }
+
+// What q and k are made from. The projection is linear, so the running mean of the tokens serves for both: q of the
+// mean is the mean of q.
+at::Tensor projected_tokens(const AttentionArguments& a) {
+  return a.mode.causal ? running_mean(a.query, left_out(a)) : a.query.contiguous();
+}
+
+float* data(const at::Tensor& tensor, int64_t offset = 0) { return tensor.mutable_data_ptr<float>() + offset; }
+
+// A chunk's rows of x with zeros at padded tokens; x itself where there is none.
+const float* cleared(const TokenMask& mask, Range range, int64_t width, const float* x, at::Tensor& space) {
+  if (!mask.any(range)) return x;
+  if (!space.defined()) space = work_space({chunk_tokens(width), width});
+  std::copy_n(x, range.size() * width, data(space));
+  mask.clear(range, width, data(space));
+  return data(space);
+}
+
+}  // namespace
+
+bool has_kernel(const AttentionArguments& a) {
+  return is_wanted() && !a.key && a.query.scalar_type() == at::kFloat && a.we.scalar_type() == at::kFloat &&
+         a.mode.feature_map == "cosine";
+}
+
+bool can_run(const AttentionArguments& a) { return has_kernel(a) && a.query.is_cpu() && a.query.numel() > 0; }
+
+AttentionForward attention(const AttentionArguments& a, bool keep_projected) {
+  kernels::use_cpu_target_of_environment();
+  const at::Tensor x = projected_tokens(a);
+  const SampledRows sampled(a, x);
+  const AttentionPass pass(a, sampled.rows);
+  const AttentionShape& shape = pass.shape();
+  const int64_t width = shape.width, tokens = shape.all_tokens();
+
+  AttentionForward result;
+  result.out = work_space({shape.batch, shape.tokens, width});
+  if (keep_projected) result.projected = work_space({shape.batch, shape.tokens, 2 * width});
+  const at::Tensor le = work_space({tokens}), lr = work_space({tokens});
+  const float* input = x.const_data_ptr<float>();
+  for_each_tile({0, tokens}, pass.tile(), [&](Range tile, int64_t /*index*/) {
+    const auto space = tile_space(keep_projected ? 0 : tile.size(), 2 * width);
+    const auto inverse = tile_space(tile.size(), 2 * shape.heads), scores = tile_space(tile.size(), shape.scores());
+    float* projected = keep_projected ? data(result.projected, tile.begin * 2 * width) : space.get();
+    pass.project(input + tile.begin * width, tile, projected);
+    pass.scores(projected, tile, inverse.get(), scores.get());
+    pass.squares(scores.get(), tile, data(le, tile.begin), data(lr, tile.begin));
+    pass.output(scores.get(), tile, data(result.out, tile.begin * width));
+  });
+  result.le = pass.mean_of_squares(le);
+  result.lr = pass.mean_of_squares(lr);
+  result.tr = pass.trace();
+  return result;
+}
+
+AttentionBackward attention_backward(const AttentionArguments& a, const at::Tensor& out_gradient,
+                                     const TermGradients& terms, const at::Tensor& projected) {
+  kernels::use_cpu_target_of_environment();
+  const at::Tensor x = projected_tokens(a), grad = out_gradient.contiguous();
+  const SampledRows sampled(a, x);
+  const AttentionPass pass(a, sampled.rows);
+  const AttentionShape& shape = pass.shape();
+  const TokenMask& mask = pass.mask();
+  const int64_t width = shape.width, tokens = shape.all_tokens();
+  const int64_t chunk_size = std::min(chunk_tokens(width), tokens);
+
+  AttentionGradients gradients(pass, terms);
+  const AttentionGradients::Chunk space = gradients.chunk_space(chunk_size);
+  at::Tensor recomputed, cleared_x, cleared_grad;
+  if (!projected.defined()) recomputed = work_space({chunk_size, 2 * width});
+  at::Tensor x_gradient = at::empty_like(x);
+  for_each_chunk(tokens, chunk_size, [&](Range chunk) {
+    const float* chunk_x = x.const_data_ptr<float>() + chunk.begin * width;
+    const float* chunk_grad =
+        cleared(mask, chunk, width, grad.const_data_ptr<float>() + chunk.begin * width, cleared_grad);
+    const float* chunk_projected = projected.defined() ? projected.const_data_ptr<float>() + chunk.begin * 2 * width
+                                                       : recomputed.const_data_ptr<float>();
+    for_each_tile(chunk, pass.tile(), [&](Range tile, int64_t index) {
+      const int64_t offset = tile.begin - chunk.begin;
+      if (recomputed.defined()) pass.project(chunk_x + offset * width, tile, data(recomputed, offset * 2 * width));
+      gradients.tile(tile, index, chunk_projected + offset * 2 * width, chunk_grad + offset * width, space, offset,
+                     data(x_gradient, tile.begin * width));
+    });
+    if (mask.respect) chunk_x = cleared(mask, chunk, width, chunk_x, cleared_x);
+    gradients.chunk(chunk, chunk_x, chunk_projected, chunk_grad, space);
+  });
+
+  AttentionBackward result;
+  at::Tensor rows_gradient, out_bias;
+  // The published mask lets the bias of the output projection reach padded tokens.
+  if (mask.padded != nullptr && !mask.respect) out_bias = grad.sum({0, 1});
+  result.parameters = gradients.finish(sampled.rows, out_bias, &rows_gradient);
+  if (rows_gradient.defined()) sampled.add_back(rows_gradient, x_gradient);
+  result.query = a.mode.causal ? running_mean_backward(x_gradient, left_out(a)) : x_gradient;
+  return result;
+}
+
+}  // namespace primal::ops::fused

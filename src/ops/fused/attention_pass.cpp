@@ -1,0 +1,151 @@
+#include "ops/fused/attention_pass.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include "ops/sampling.h"
+
+namespace primal::ops::fused {
+
+namespace {
+
+at::Tensor weight_of_tokens(const AttentionShape& shape, const TokenMask& mask) {
+  at::Tensor result = at::empty({shape.batch}, at::kFloat);
+  float* weight = result.mutable_data_ptr<float>();
+  for (int64_t b = 0; b < shape.batch; ++b) {
+    int64_t count = 0;
+    for (int64_t t = b * shape.tokens; t < (b + 1) * shape.tokens; ++t) count += mask.leaves_out(t) ? 0 : 1;
+    weight[b] = static_cast<float>(1.0 / static_cast<double>(shape.heads * std::max<int64_t>(count, 1)));
+  }
+  return result;
+}
+
+}  // namespace
+
+TokenMask::TokenMask(const OptionalTensor& padding, bool respect_padding) : respect(respect_padding) {
+  if (!padding) return;
+  tensor = padding->contiguous();
+  padded = tensor.const_data_ptr<bool>();
+}
+
+bool TokenMask::any(Range range) const {
+  return padded != nullptr && std::any_of(padded + range.begin, padded + range.end, [](bool p) { return p; });
+}
+
+void TokenMask::clear(Range range, int64_t width, float* rows) const {
+  if (padded == nullptr) return;
+  for (int64_t t = range.begin; t < range.end; ++t) {
+    if (padded[t]) std::fill_n(rows + (t - range.begin) * width, width, 0.0f);
+  }
+}
+
+AttentionPass::AttentionPass(const AttentionArguments& arguments, const at::Tensor& rows)
+    : a_(arguments),
+      shape_(arguments),
+      mask_(arguments.query_padding, arguments.mode.respect_padding),
+      project_(PackedMatrix::of_weights(arguments.q_weight.contiguous(), arguments.k_weight.contiguous(),
+                                        /*transposed=*/true)),
+      project_bias_(joined_bias(arguments)),
+      weights_(arguments, shape_, rows),
+      folded_(arguments, shape_),
+      output_(PackedMatrix::of_weight(folded_.matrix, /*transposed=*/true)),
+      out_bias_(arguments.out_bias ? arguments.out_bias->contiguous() : at::zeros({shape_.width}, at::kFloat)),
+      lambda_e_(lambda_of_side(arguments, 0)),
+      lambda_r_(lambda_of_side(arguments, 1)),
+      token_weight_(weight_of_tokens(shape_, mask_)) {}
+
+void AttentionPass::project(const float* x, Range tile, float* projected) const {
+  const float* bias = project_bias_.defined() ? project_bias_.const_data_ptr<float>() : nullptr;
+  project_.multiply({x, shape_.width}, tile.size(), {.data = projected, .row_stride = 2 * shape_.width, .bias = bias});
+  // Whatever stands in tokens that are left out, even NaN, ends here: rows do not touch each other before this.
+  if (mask_.respect) mask_.clear(tile, 2 * shape_.width, projected);
+}
+
+void AttentionPass::scores(const float* projected, Range tile, float* inverse, float* scores) const {
+  const int64_t width = shape_.width, d = shape_.head_width(), row = shape_.scores(), pieces = 2 * shape_.heads;
+  kernels::inverse_lengths(projected, heads_of(tile), inverse);
+  for_each_sample(tile, shape_.tokens, [&](Range part, int64_t sample) {
+    const int64_t first = part.begin - tile.begin;
+    for (int64_t side = 0; side < 2; ++side) {
+      for (int64_t head = 0; head < shape_.heads; ++head) {
+        const int64_t piece = side * shape_.heads + head;
+        kernels::multiply({projected + first * 2 * width + piece * d, 2 * width},
+                          weights_.at(weights_.packed, sample, side, head), {part.size(), shape_.rank, d},
+                          {.data = scores + first * row + (2 * head + side) * shape_.rank,
+                           .row_stride = row,
+                           .row_scale = inverse + first * pieces + piece,
+                           .row_scale_stride = pieces});
+      }
+    }
+  });
+}
+
+void AttentionPass::output(const float* scores, Range tile, float* out) const {
+  const int64_t width = shape_.width;
+  output_.multiply({scores, shape_.scores()}, tile.size(),
+                   {.data = out, .row_stride = width, .bias = folded_.bias.const_data_ptr<float>()});
+  if (mask_.padded == nullptr) return;
+  for (int64_t t = tile.begin; t < tile.end; ++t) {
+    if (!mask_.padded[t]) continue;
+    float* row = out + (t - tile.begin) * width;
+    if (mask_.respect) {
+      std::fill_n(row, width, 0.0f);
+    } else {
+      std::copy_n(out_bias_.const_data_ptr<float>(), width, row);
+    }
+  }
+}
+
+void AttentionPass::squares(const float* scores, Range tile, float* le, float* lr) const {
+  kernels::weighted_squares(scores, scores_of(tile), lambda_e_.const_data_ptr<float>(),
+                            lambda_r_.const_data_ptr<float>(), le, lr);
+}
+
+at::Tensor AttentionPass::mean_of_squares(const at::Tensor& per_token) const {
+  at::Tensor result = at::empty({shape_.batch}, at::kFloat);
+  const float* values = per_token.const_data_ptr<float>();
+  for (int64_t b = 0; b < shape_.batch; ++b) {
+    double sum = 0;
+    for (int64_t t = b * shape_.tokens; t < (b + 1) * shape_.tokens; ++t) sum += mask_.leaves_out(t) ? 0.0 : values[t];
+    result[b] = 0.5 * sum * token_weight_.const_data_ptr<float>()[b];
+  }
+  return result;
+}
+
+at::Tensor AttentionPass::trace() const {
+  const at::Tensor product = a_.mode.trace_on_data
+                                 ? (weights_.plain.select(1, 0) * weights_.plain.select(1, 1)).sum({1, 2, 3})
+                                 : (a_.we * a_.wr).sum().view({1});
+  return (product / shape_.heads).expand({shape_.batch}).contiguous();
+}
+
+SampledRows::SampledRows(const AttentionArguments& a, const at::Tensor& x) {
+  if (!a.mode.data_dependent) return;
+  const OptionalTensor left_out = a.mode.respect_padding ? a.query_padding : std::nullopt;
+  positions = sample_positions(x.size(1), left_out, a.we.size(1), sampling_of(a.mode.sampling), x.device());
+  if (x.size(1) == 0) {
+    rows = at::zeros({x.size(0), a.we.size(1), x.size(2)}, x.options());
+    return;
+  }
+  rows = take_rows(x, positions).contiguous();
+  if (left_out) rows = rows.masked_fill(left_out->all(1).view({-1, 1, 1}), 0);
+}
+
+void SampledRows::add_back(const at::Tensor& gradient, const at::Tensor& x_grad) const {
+  const int64_t tokens = x_grad.size(1), width = x_grad.size(2), n = gradient.size(1);
+  if (tokens == 0) return;
+  const at::Tensor index = positions.contiguous();
+  const int64_t* where = index.const_data_ptr<int64_t>();
+  const float* from = gradient.const_data_ptr<float>();
+  float* to = x_grad.mutable_data_ptr<float>();
+  at::parallel_for(0, gradient.size(0), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) {
+      const int64_t* of_sample = where + (index.size(0) == 1 ? 0 : b * n);
+      for (int64_t i = 0; i < n; ++i) {
+        kernels::add_column_sums(from + (b * n + i) * width, 1, width, width, to + (b * tokens + of_sample[i]) * width);
+      }
+    }
+  });
+}
+
+}  // namespace primal::ops::fused

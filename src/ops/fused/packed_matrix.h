@@ -1,0 +1,42 @@
+// Weights in the order that kernels::multiply reads, and work space.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "kernels/matrix_product.h"
+
+namespace primal::ops::fused {
+
+/// A float32 tensor without values: what a kernel fills. Its memory begins on a 64-byte boundary.
+at::Tensor work_space(at::IntArrayRef sizes);
+
+/// A packed depth x columns matrix.
+class PackedMatrix {
+ public:
+  PackedMatrix() = default;
+  /// b: depth x columns; packed in parallel.
+  PackedMatrix(kernels::MatrixView b, int64_t depth, int64_t columns);
+  /// The matrices on top of each other (rows) or, transposed, beside each other: for weight [out, in] the product with
+  /// `transposed` computes x weight^T, without it x weight.
+  static PackedMatrix of_weight(const at::Tensor& weight, bool transposed);
+  static PackedMatrix of_weights(const at::Tensor& upper, const at::Tensor& lower, bool transposed);
+
+  /// target = a * this.
+  void multiply(kernels::MatrixView a, int64_t rows, const kernels::ProductTarget& target) const;
+  int64_t columns() const { return columns_; }
+
+ private:
+  PackedMatrix(int64_t depth, int64_t columns);
+
+  at::Tensor data_;
+  int64_t depth_ = 0, columns_ = 0;
+};
+
+/// c [rows, columns] += a^T b over all rows of a [depth, rows] and b [depth, columns], in parallel over the rows of c.
+/// The result does not depend on the number of threads.
+void add_outer_products(const float* a, int64_t a_stride, const float* b, int64_t b_stride, kernels::ProductShape shape,
+                        float* c);
+
+}  // namespace primal::ops::fused
