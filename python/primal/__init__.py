@@ -6,10 +6,12 @@ loss = task_loss(out) + primal.ksvd_loss(terms, eta=0.1)
 """
 
 from primal.attention import PrimalAttention, Scores, State, padding_mask
+from primal.encoder_layer import EncoderLayer
 from primal.importing import import_reference
 from primal.ksvd import KsvdTerms, ksvd_loss
 
 __all__ = [
+    "EncoderLayer",
     "KsvdTerms",
     "PrimalAttention",
     "Scores",

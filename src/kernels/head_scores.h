@@ -41,4 +41,7 @@ void score_gradient(const float* scores, ScoreShape shape, const float* slope, c
 /// sums[j] += sum over i of x[i, j].
 void add_column_sums(const float* x, int64_t rows, int64_t width, int64_t stride, float* sums);
 
+/// sum[i] += x[i].
+inline void add(const float* x, int64_t count, float* sum) { add_column_sums(x, 1, count, count, sum); }
+
 }  // namespace primal::kernels

@@ -127,8 +127,8 @@ SampledRows::SampledRows(const AttentionArguments& a, const at::Tensor& x) {
     rows = at::zeros({x.size(0), a.we.size(1), x.size(2)}, x.options());
     return;
   }
-  rows = take_rows(x, positions).contiguous();
-  if (left_out) rows = rows.masked_fill(left_out->all(1).view({-1, 1, 1}), 0);
+  if (left_out) empty = left_out->all(1).view({-1, 1, 1});
+  rows = without_empty(take_rows(x, positions)).contiguous();
 }
 
 void SampledRows::add_back(const at::Tensor& gradient, const at::Tensor& x_grad) const {

@@ -2,7 +2,7 @@
 // put together. Pointers named after a tile or chunk begin at its first token; their rows are dense.
 #pragma once
 
-#include <ATen/core/Tensor.h>
+#include <ATen/ATen.h>
 
 #include "kernels/head_scores.h"
 #include "ops/fused/attention_weights.h"
@@ -71,8 +71,13 @@ class AttentionPass {
 struct SampledRows {
   at::Tensor positions;  // [B or 1, n]
   at::Tensor rows;       // [B, n, D]
+  at::Tensor empty;      // [B, 1, 1] bool: samples without tokens; undefined if no token can be left out
 
   SampledRows(const AttentionArguments& a, const at::Tensor& x);
+  /// 0 for samples without tokens.
+  at::Tensor without_empty(const at::Tensor& per_row) const {
+    return empty.defined() ? per_row.masked_fill(empty, 0) : per_row;
+  }
   /// x_grad [B, N, D] += gradient at the positions.
   void add_back(const at::Tensor& gradient, const at::Tensor& x_grad) const;
 };

@@ -1,0 +1,132 @@
+"""A whole PrimalFormer layer: attention, feed-forward part, norms and residuals, computed tile by tile on the CPU."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from primal.attention import PrimalAttention, padding_mask
+from primal.ksvd import KsvdTerms
+
+
+class EncoderLayer(nn.Module):
+    """post-norm: x = norm1(x + attention(x)); x = norm2(x + feed_forward(x)). pre-norm: the norms before each part.
+
+    On the CPU in float32, with the cosine feature map and without a causal attention, the layer runs as one operator
+    that keeps its intermediates in cache; elsewhere the same layer is composed of its parts.
+
+    Args:
+        embed_dim, num_heads, rank, rows: of the PrimalAttention.
+        feed_forward: inner width of the feed-forward part.
+        dropout: after the attention, inside and after the feed-forward part.
+        norm_first: pre-norm.
+        activation: "gelu" or "relu".
+        recompute: keep only the input for the backward pass and compute the rest again: about a third more time, the
+            least memory.
+        **attention: further options of PrimalAttention.
+
+    Example::
+
+        layer = primal.EncoderLayer(512, 8, rank=30, feed_forward=2048, dropout=0.1)
+        out, terms = layer(x, lengths=lengths)
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        rank: int,
+        rows: int | None = None,
+        *,
+        feed_forward: int,
+        dropout: float = 0.0,
+        norm_first: bool = False,
+        activation: Literal["gelu", "relu"] = "gelu",
+        recompute: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        **attention: Any,
+    ) -> None:
+        super().__init__()
+        if feed_forward < 1:
+            raise ValueError(f"EncoderLayer: feed_forward must be at least 1, got {feed_forward}")
+        if not 0 <= dropout < 1:
+            raise ValueError(f"EncoderLayer: dropout must be in [0, 1), got {dropout}")
+        if activation not in ("gelu", "relu"):
+            raise ValueError(f"EncoderLayer: activation must be gelu or relu, got {activation!r}")
+        factory = {"device": device, "dtype": dtype}
+        self.dropout, self.norm_first, self.activation, self.recompute = dropout, norm_first, activation, recompute
+        self.attention = PrimalAttention(embed_dim, num_heads, rank, rows, **attention, **factory)
+        self.linear1 = nn.Linear(embed_dim, feed_forward, **factory)
+        self.linear2 = nn.Linear(feed_forward, embed_dim, **factory)
+        self.norm1 = nn.LayerNorm(embed_dim, **factory)
+        self.norm2 = nn.LayerNorm(embed_dim, **factory)
+
+    def forward(
+        self, x: Tensor, padding: Tensor | None = None, *, lengths: Tensor | None = None
+    ) -> tuple[Tensor, KsvdTerms]:
+        """x: [B, N, D]; padding: [B, N] bool, True = padded, or lengths: [B]."""
+        if lengths is not None:
+            if padding is not None:
+                raise ValueError("EncoderLayer: give padding or lengths, not both")
+            padding = padding_mask(lengths, x.size(1))
+        return self._fused(x, padding) if self._can_fuse(x) else self._composed(x, padding)
+
+    def extra_repr(self) -> str:
+        order = "norm_first" if self.norm_first else "norm_last"
+        return f"feed_forward={self.linear1.out_features}, dropout={self.dropout}, {order}, {self.activation}"
+
+    def _can_fuse(self, x: Tensor) -> bool:
+        drops = self.training and self.dropout > 0
+        return (
+            x.is_cpu
+            and x.dtype == torch.float32
+            and self.linear1.weight.dtype == torch.float32
+            and self.attention.feature_map == "cosine"
+            and not self.attention.causal
+            and x.numel() > 0
+            and not torch.is_autocast_enabled("cpu")
+            and not (drops and torch.compiler.is_compiling())  # drawing the seeds would break the graph
+        )
+
+    def _fused(self, x: Tensor, padding: Tensor | None) -> tuple[Tensor, KsvdTerms]:
+        attention = self.attention
+        drops = self.training and self.dropout > 0
+        parameters = [x.new_empty(0) if p is None else p for p in attention._parameters_now()]
+        for module in (self.norm1, self.norm2, self.linear1, self.linear2):
+            parameters += [module.weight, module.bias]
+        out, *terms = torch.ops.primal.encoder_layer(
+            x,
+            parameters,
+            padding,
+            data_dependent=attention.data_dependent,
+            respect_padding=attention.padding == "respect",
+            trace_on_data=attention.trace == "data_dependent",
+            sampling=attention.sampling,
+            norm_first=self.norm_first,
+            activation=self.activation,
+            epsilon=self.norm1.eps,
+            dropout=self.dropout if drops else 0.0,
+            seeds=torch.randint(2**62, (3,)).tolist() if drops else [0, 0, 0],
+            recompute=self.recompute,
+        )
+        return out, KsvdTerms(*terms)
+
+    def _composed(self, x: Tensor, padding: Tensor | None) -> tuple[Tensor, KsvdTerms]:
+        attended, terms = self.attention(self.norm1(x) if self.norm_first else x, key_padding_mask=padding)
+        middle = x + self._drop(attended)
+        if self.norm_first:
+            return middle + self._feed_forward(self.norm2(middle)), terms
+        middle = self.norm1(middle)
+        return self.norm2(middle + self._feed_forward(middle)), terms
+
+    def _feed_forward(self, x: Tensor) -> Tensor:
+        inner = self.linear1(x)
+        activated = F.gelu(inner) if self.activation == "gelu" else F.relu(inner)
+        return self._drop(self.linear2(self._drop(activated)))
+
+    def _drop(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.dropout, self.training)

@@ -1,0 +1,79 @@
+#include "ops/encoder_layer/arguments.h"
+
+#include <ATen/ATen.h>
+
+#include "ops/attention/check.h"
+
+namespace primal::ops {
+
+namespace {
+
+void check_size(const at::Tensor& tensor, const char* name, const std::vector<c10::SymInt>& expected) {
+  TORCH_CHECK_VALUE(tensor.sym_sizes().equals(expected), "encoder_layer: ", name, " must be ",
+                    c10::SymIntArrayRef(expected), ", got ", tensor.sym_sizes());
+}
+
+kernels::Activation activation_of(const std::string& name) {
+  if (name == "gelu") return kernels::Activation::gelu;
+  TORCH_CHECK_VALUE(name == "relu", "encoder_layer: activation must be gelu or relu, got ", name);
+  return kernels::Activation::relu;
+}
+
+}  // namespace
+
+fused::EncoderLayerArguments encoder_arguments(PRIMAL_ENCODER_PARAMETERS) {
+  TORCH_CHECK_VALUE(parameters.size() == kEncoderParameters, "encoder_layer: ", kEncoderParameters,
+                    " parameters are needed, got ", parameters.size());
+  TORCH_CHECK_VALUE(seeds.size() == 3, "encoder_layer: 3 seeds are needed, got ", seeds.size());
+  TORCH_CHECK_VALUE(dropout >= 0 && dropout < 1, "encoder_layer: dropout must be in [0, 1), got ", dropout);
+  TORCH_CHECK_TYPE(x.scalar_type() == at::kFloat, "encoder_layer: x must be float32, got ", x.scalar_type());
+  const auto bias = [&](size_t i) {
+    return parameters[i].dim() == 1 && parameters[i].sym_size(0) == 0 ? std::nullopt : OptionalTensor(parameters[i]);
+  };
+  const auto& p = parameters;
+  fused::EncoderLayerArguments a{
+      .attention = {x,
+                    std::nullopt,
+                    p[0],
+                    bias(1),
+                    p[2],
+                    bias(3),
+                    p[4],
+                    p[5],
+                    p[6],
+                    p[7],
+                    bias(8),
+                    p[9],
+                    bias(10),
+                    padding,
+                    std::nullopt,
+                    {"cosine", /*causal=*/false, data_dependent, respect_padding, trace_on_data, sampling}},
+      .norm1 = {p[11], p[12]},
+      .norm2 = {p[13], p[14]},
+      .linear1_weight = p[15],
+      .linear1_bias = p[16],
+      .linear2_weight = p[17],
+      .linear2_bias = p[18],
+      .norm_first = norm_first,
+      .activation = activation_of(activation),
+      .epsilon = epsilon,
+      .dropout = dropout,
+      .seeds = {static_cast<uint64_t>(seeds[0]), static_cast<uint64_t>(seeds[1]), static_cast<uint64_t>(seeds[2])}};
+  check_attention(a.attention);
+  const c10::SymInt width = x.sym_size(2);
+  TORCH_CHECK_VALUE(p[15].dim() == 2, "encoder_layer: linear1_weight must be [F, D], got ", p[15].sym_sizes());
+  const c10::SymInt inner = p[15].sym_size(0);
+  const char* norms[] = {"norm1_weight", "norm1_bias", "norm2_weight", "norm2_bias"};
+  for (size_t i = 0; i < 4; ++i) check_size(p[11 + i], norms[i], {width});
+  check_size(p[15], "linear1_weight", {inner, width});
+  check_size(p[16], "linear1_bias", {inner});
+  check_size(p[17], "linear2_weight", {width, inner});
+  check_size(p[18], "linear2_bias", {width});
+  for (const at::Tensor& parameter : p) {
+    TORCH_CHECK_TYPE(parameter.scalar_type() == at::kFloat, "encoder_layer: parameters must be float32, got ",
+                     parameter.scalar_type());
+  }
+  return a;
+}
+
+}  // namespace primal::ops

@@ -1,0 +1,130 @@
+// Autograd of primal::encoder_layer, and the call from C++.
+#include <ATen/ATen.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/library.h>
+
+#include "ops/encoder_layer/arguments.h"
+#include "ops/encoder_layer/encoder_layer.h"
+#include "ops/fused/attention.h"
+
+namespace primal::ops {
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::Variable;
+using torch::autograd::variable_list;
+
+using FourTensors = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
+using FiveTensors = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
+using ForwardSignature = FourTensors(PRIMAL_ENCODER_PARAMETERS);
+using KeepingSignature = FiveTensors(PRIMAL_ENCODER_PARAMETERS);
+using BackwardSignature = std::vector<at::Tensor>(const at::Tensor& grad_out, const at::Tensor& grad_le,
+                                                  const at::Tensor& grad_lr, const at::Tensor& grad_tr,
+                                                  const at::Tensor& kept, PRIMAL_ENCODER_PARAMETERS);
+
+template <typename Signature>
+c10::TypedOperatorHandle<Signature> find(const char* name) {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
+}
+
+const c10::TypedOperatorHandle<ForwardSignature>& forward_operator() {
+  static const auto handle = find<ForwardSignature>("primal::encoder_layer");
+  return handle;
+}
+
+class EncoderLayerFunction : public torch::autograd::Function<EncoderLayerFunction> {
+ public:
+  static variable_list forward(AutogradContext* ctx, PRIMAL_ENCODER_PARAMETERS) {
+    static const auto keeping = find<KeepingSignature>("primal::encoder_layer_keeping");
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    auto [out, le, lr, tr, kept] = keeping.call(PRIMAL_ENCODER_ARGUMENTS);
+    variable_list saved{x, kept, padding ? *padding : at::Tensor()};
+    saved.insert(saved.end(), parameters.begin(), parameters.end());
+    ctx->save_for_backward(saved);
+    ctx->saved_data["data_dependent"] = data_dependent;
+    ctx->saved_data["respect_padding"] = respect_padding;
+    ctx->saved_data["trace_on_data"] = trace_on_data;
+    ctx->saved_data["sampling"] = sampling;
+    ctx->saved_data["norm_first"] = norm_first;
+    ctx->saved_data["activation"] = activation;
+    ctx->saved_data["epsilon"] = epsilon;
+    ctx->saved_data["dropout"] = dropout;
+    ctx->saved_data["seeds"] = seeds.vec();
+    ctx->saved_data["recompute"] = recompute;
+    return {out, le, lr, tr};
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    static const auto backward_operator = find<BackwardSignature>("primal::encoder_layer_backward");
+    const variable_list s = ctx->get_saved_variables();
+    auto& data = ctx->saved_data;
+    const variable_list parameters(s.begin() + 3, s.end());
+    const OptionalTensor padding = s[2].defined() ? OptionalTensor(s[2]) : std::nullopt;
+    variable_list result = backward_operator.call(
+        grads[0], grads[1], grads[2], grads[3], s[1], s[0], parameters, padding, data["data_dependent"].toBool(),
+        data["respect_padding"].toBool(), data["trace_on_data"].toBool(), data["sampling"].toStringRef(),
+        data["norm_first"].toBool(), data["activation"].toStringRef(), data["epsilon"].toDouble(),
+        data["dropout"].toDouble(), data["seeds"].toIntVector(), data["recompute"].toBool());
+    result.resize(1 + kEncoderParameters + 11);  // padding and ten switches have no gradient
+    return result;
+  }
+};
+
+FourTensors encoder_layer_autograd(PRIMAL_ENCODER_PARAMETERS) {
+  const bool needs_gradient =
+      at::GradMode::is_enabled() &&
+      (x.requires_grad() || std::any_of(parameters.begin(), parameters.end(),
+                                        [](const at::Tensor& parameter) { return parameter.requires_grad(); }));
+  if (!needs_gradient) {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    return forward_operator().call(PRIMAL_ENCODER_ARGUMENTS);
+  }
+  const variable_list result = EncoderLayerFunction::apply(PRIMAL_ENCODER_ARGUMENTS);
+  return {result[0], result[1], result[2], result[3]};
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(primal, Autograd, m) {
+  m.impl("encoder_layer", encoder_layer_autograd);
+  m.impl("encoder_layer_keeping", torch::autograd::autogradNotImplementedFallback());
+  m.impl("encoder_layer_backward", torch::autograd::autogradNotImplementedFallback());
+}
+
+bool has_encoder_layer(const AttentionArguments& attention) {
+  return !attention.mode.causal && fused::can_run(attention);
+}
+
+AttentionResult encoder_layer(const AttentionArguments& a, const EncoderLayerParameters& p,
+                              const EncoderLayerSwitches& switches) {
+  const auto bias = [&](const OptionalTensor& tensor) { return tensor ? *tensor : at::empty({0}, a.query.options()); };
+  const variable_list parameters{a.q_weight,
+                                 bias(a.q_bias),
+                                 a.k_weight,
+                                 bias(a.k_bias),
+                                 a.we,
+                                 a.wr,
+                                 a.lam,
+                                 a.score_weight,
+                                 bias(a.score_bias),
+                                 a.out_weight,
+                                 bias(a.out_bias),
+                                 p.norm1_weight,
+                                 p.norm1_bias,
+                                 p.norm2_weight,
+                                 p.norm2_bias,
+                                 p.linear1_weight,
+                                 p.linear1_bias,
+                                 p.linear2_weight,
+                                 p.linear2_bias};
+  auto [out, le, lr, tr] =
+      forward_operator().call(a.query, parameters, a.query_padding, a.mode.data_dependent, a.mode.respect_padding,
+                              a.mode.trace_on_data, a.mode.sampling, switches.norm_first, switches.activation,
+                              switches.epsilon, switches.dropout, switches.seeds, switches.recompute);
+  return {out, le, lr, tr};
+}
+
+}  // namespace primal::ops

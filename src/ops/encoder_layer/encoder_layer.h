@@ -1,0 +1,36 @@
+// torch.ops.primal.encoder_layer from C++, through the dispatcher: a whole layer around a Primal-Attention.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <string>
+
+#include "ops/attention/attention.h"
+
+namespace primal::ops {
+
+/// A bias that does not exist is an empty tensor.
+struct EncoderLayerParameters {
+  at::Tensor norm1_weight, norm1_bias, norm2_weight, norm2_bias;          // [D]
+  at::Tensor linear1_weight, linear1_bias, linear2_weight, linear2_bias;  // [F, D], [F], [D, F], [D]
+};
+
+struct EncoderLayerSwitches {
+  bool norm_first = false;
+  std::string activation = "gelu";  // or "relu"
+  double epsilon = 1e-5;            // of the norms
+  double dropout = 0;               // after the attention, inside and after the feed-forward part
+  std::array<int64_t, 3> seeds{};   // of these three
+  bool recompute = false;           // keep nothing but the input for the backward pass
+};
+
+/// Whether there is a fused layer for these: self-attention that is not causal, cosine feature map, float32, on the
+/// CPU.
+bool has_encoder_layer(const AttentionArguments& attention);
+
+/// attention.query is the input of the layer.
+AttentionResult encoder_layer(const AttentionArguments& attention, const EncoderLayerParameters& parameters,
+                              const EncoderLayerSwitches& switches);
+
+}  // namespace primal::ops

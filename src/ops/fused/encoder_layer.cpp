@@ -1,0 +1,240 @@
+#include "ops/fused/encoder_layer.h"
+
+#include <ATen/ATen.h>
+
+#include "kernels/cpu_target.h"
+#include "kernels/layer_norm.h"
+#include "ops/fused/encoder_pass.h"
+
+namespace primal::ops::fused {
+
+namespace {
+
+float* data(const at::Tensor& tensor, int64_t offset = 0) { return tensor.mutable_data_ptr<float>() + offset; }
+
+at::Tensor zeros(at::IntArrayRef sizes) { return at::zeros(sizes, at::kFloat); }
+
+// The gradients of a layer norm, summed per tile.
+struct NormSums {
+  at::Tensor weight, bias;  // [tiles, D]
+
+  NormSums(int64_t tiles, int64_t width) : weight(zeros({tiles, width})), bias(zeros({tiles, width})) {}
+  void backward(const LayerNormWeights& norm, double epsilon, const float* x, int64_t rows, int64_t index,
+                const float* gradient, bool add, float* x_gradient) const {
+    const int64_t width = weight.size(1);
+    kernels::layer_norm_backward(x, {rows, width, static_cast<float>(epsilon)}, norm.weight.const_data_ptr<float>(),
+                                 gradient, add, x_gradient, data(weight, index * width), data(bias, index * width));
+  }
+  LayerNormWeights total() const { return {weight.sum(0), bias.sum(0)}; }
+};
+
+/// One backward pass: the packed transposed weights, the sums, and the work space of a chunk.
+class EncoderBackward {
+ public:
+  EncoderBackward(const EncoderPass& pass, const TermGradients& terms, const at::Tensor& kept)
+      : pass_(pass),
+        a_(pass.arguments()),
+        tokens_(pass.attention().shape().all_tokens()),
+        width_(pass.attention().shape().width),
+        inner_(pass.inner_width()),
+        chunk_(std::min(chunk_tokens(width_), tokens_)),
+        tiles_((tokens_ + pass.tile() - 1) / pass.tile()),
+        kept_(kept),
+        linear1_back_(PackedMatrix::of_weight(a_.linear1_weight, /*transposed=*/false)),
+        linear2_back_(PackedMatrix::of_weight(a_.linear2_weight, /*transposed=*/false)),
+        attention_(pass.attention(), terms),
+        attention_space_(attention_.chunk_space(chunk_)),
+        norm1_(tiles_, width_),
+        norm2_(tiles_, width_) {
+    if (!kept_.defined()) recomputed_ = work_space({chunk_ * kept_numbers(a_)});
+    attended_ =
+        a_.norm_first || pass.attention().mask().padded != nullptr ? work_space({chunk_, width_}) : at::Tensor();
+    attention_gradient_ = work_space({chunk_, width_});
+    middle_ = work_space({chunk_, width_});
+    second_gradient_ = work_space({chunk_, width_});
+    activated_ = work_space({chunk_, inner_});
+    inner_gradient_ = work_space({chunk_, inner_});
+    result_.x = at::empty_like(a_.attention.query);
+    result_.linear1_weight = at::zeros_like(a_.linear1_weight);
+    result_.linear2_weight = at::zeros_like(a_.linear2_weight);
+    tile_bias1_ = zeros({tiles_, inner_});
+    tile_bias2_ = zeros({tiles_, width_});
+    if (published_mask()) tile_out_bias_ = zeros({tiles_, width_});
+  }
+
+  EncoderLayerGradients run(const at::Tensor& out_gradient) {
+    const float* x = a_.attention.query.const_data_ptr<float>();
+    const float* gradient = out_gradient.const_data_ptr<float>();
+    for_each_chunk(tokens_, chunk_, [&](Range chunk) {
+      const KeptTokens kept = kept_.defined() ? kept_tokens(a_, kept_, tokens_).from(chunk.begin, a_)
+                                              : kept_tokens(a_, recomputed_, chunk_);
+      for_each_tile(chunk, pass_.tile(), [&](Range tile, int64_t index) {
+        const int64_t offset = tile.begin - chunk.begin;
+        backward_tile(tile, index, offset, x + tile.begin * width_, kept.from(offset, a_),
+                      gradient + tile.begin * width_);
+      });
+      weights(chunk, x + chunk.begin * width_, kept);
+    });
+    return finish();
+  }
+
+ private:
+  bool published_mask() const {
+    const TokenMask& mask = pass_.attention().mask();
+    return mask.padded != nullptr && !mask.respect;
+  }
+
+  void backward_tile(Range tile, int64_t index, int64_t offset, const float* x, const KeptTokens& kept,
+                     const float* out_gradient) {
+    const int64_t rows = tile.size();
+    if (recomputed_.defined()) pass_.forward(x, tile, kept, nullptr, nullptr, nullptr);
+    float* x_gradient = data(result_.x, tile.begin * width_);
+    float* middle = data(middle_, offset * width_);
+    float* second = data(second_gradient_, offset * width_);
+    float* first = data(attention_gradient_, offset * width_);
+
+    // x_gradient first holds the gradient of what `after_first` flows into along the residual.
+    if (a_.norm_first) {
+      std::copy_n(out_gradient, rows * width_, x_gradient);
+    } else {
+      norm2_.backward(a_.norm2, a_.epsilon, kept.after_second, rows, index, out_gradient, /*add=*/false, x_gradient);
+    }
+    feed_forward_tile(tile, index, offset, kept, x_gradient, second);
+    pass_.norm(a_.norm_first ? a_.norm2 : a_.norm1, kept.after_first, rows, middle);
+    const float* inner_gradient = data(inner_gradient_, offset * inner_);
+    if (a_.norm_first) {
+      linear1_back_.multiply({inner_gradient, inner_}, rows, {.data = first, .row_stride = width_});
+      norm2_.backward(a_.norm2, a_.epsilon, kept.after_first, rows, index, first, /*add=*/true, x_gradient);
+    } else {
+      linear1_back_.multiply({inner_gradient, inner_}, rows, {.data = x_gradient, .row_stride = width_, .add = true});
+      norm1_.backward(a_.norm1, a_.epsilon, kept.after_first, rows, index, x_gradient, /*add=*/false, x_gradient);
+    }
+    attention_tile(tile, index, offset, x, kept, x_gradient, first);
+  }
+
+  // From the gradient of the feed-forward part's result to that of its inside, and its activations again.
+  void feed_forward_tile(Range tile, int64_t index, int64_t offset, const KeptTokens& kept, const float* gradient,
+                         float* second) {
+    const int64_t rows = tile.size();
+    float* activated = data(activated_, offset * inner_);
+    float* inner_gradient = data(inner_gradient_, offset * inner_);
+    std::copy_n(gradient, rows * width_, second);
+    pass_.drop(2, tile, width_, second);
+    kernels::add_column_sums(second, rows, width_, width_, data(tile_bias2_, index * width_));
+    linear2_back_.multiply({second, width_}, rows, {.data = inner_gradient, .row_stride = inner_});
+    pass_.drop(1, tile, inner_, inner_gradient);
+    kernels::activate_backward(a_.activation, kept.inner, rows * inner_, activated, inner_gradient);
+    pass_.drop(1, tile, inner_, activated);
+    kernels::add_column_sums(inner_gradient, rows, inner_, inner_, data(tile_bias1_, index * inner_));
+  }
+
+  // x_gradient: that of input + attention; the share through the attention is added.
+  void attention_tile(Range tile, int64_t index, int64_t offset, const float* x, const KeptTokens& kept,
+                      float* x_gradient, float* first) {
+    const int64_t rows = tile.size();
+    const TokenMask& mask = pass_.attention().mask();
+    std::copy_n(x_gradient, rows * width_, first);
+    pass_.drop(0, tile, width_, first);
+    if (published_mask()) {
+      kernels::add_column_sums(first, rows, width_, width_, data(tile_out_bias_, index * width_));
+    }
+    mask.clear(tile, width_, first);
+    const auto through = tile_space(rows, width_);
+    attention_.tile(tile, index, kept.projected, first, attention_space_, offset, through.get());
+    if (attended_.defined()) {
+      float* attended = data(attended_, offset * width_);
+      if (a_.norm_first) {
+        pass_.norm(a_.norm1, x, rows, attended);
+      } else {
+        std::copy_n(x, rows * width_, attended);
+      }
+      if (mask.respect) mask.clear(tile, width_, attended);
+    }
+    if (a_.norm_first) {
+      norm1_.backward(a_.norm1, a_.epsilon, x, rows, index, through.get(), /*add=*/true, x_gradient);
+    } else {
+      kernels::add(through.get(), rows * width_, x_gradient);
+    }
+  }
+
+  void weights(Range chunk, const float* x, const KeptTokens& kept) {
+    const int64_t count = chunk.size();
+    add_outer_products(data(inner_gradient_), inner_, data(middle_), width_, {inner_, width_, count},
+                       data(result_.linear1_weight));
+    add_outer_products(data(second_gradient_), width_, data(activated_), inner_, {width_, inner_, count},
+                       data(result_.linear2_weight));
+    attention_.chunk(chunk, attended_.defined() ? data(attended_) : x, kept.projected, data(attention_gradient_),
+                     attention_space_);
+  }
+
+  EncoderLayerGradients finish() {
+    at::Tensor rows_gradient;
+    result_.attention = attention_.finish(pass_.rows(), tile_out_bias_.defined() ? tile_out_bias_.sum(0) : at::Tensor(),
+                                          &rows_gradient);
+    if (rows_gradient.defined()) {
+      if (a_.norm_first) {
+        const int64_t rows = rows_gradient.size(0) * rows_gradient.size(1);
+        norm1_.backward(a_.norm1, a_.epsilon, pass_.sampled().rows.const_data_ptr<float>(), rows, 0,
+                        data(rows_gradient), /*add=*/false, data(rows_gradient));
+      }
+      pass_.sampled().add_back(rows_gradient, result_.x);
+    }
+    result_.norm1 = norm1_.total();
+    result_.norm2 = norm2_.total();
+    result_.linear1_bias = tile_bias1_.sum(0);
+    result_.linear2_bias = tile_bias2_.sum(0);
+    return result_;
+  }
+
+  const EncoderPass& pass_;
+  const EncoderLayerArguments& a_;
+  int64_t tokens_, width_, inner_, chunk_, tiles_;
+  at::Tensor kept_, recomputed_;
+  PackedMatrix linear1_back_, linear2_back_;
+  AttentionGradients attention_;
+  AttentionGradients::Chunk attention_space_;
+  NormSums norm1_, norm2_;
+  at::Tensor attended_;            // [C, D]: what the attention saw, if that is not the input itself
+  at::Tensor attention_gradient_;  // [C, D]: of the attention's output
+  at::Tensor middle_;              // [C, D]: what the feed-forward part saw
+  at::Tensor second_gradient_;     // [C, D]: of the feed-forward part's output
+  at::Tensor activated_;           // [C, F]
+  at::Tensor inner_gradient_;      // [C, F]
+  at::Tensor tile_bias1_, tile_bias2_, tile_out_bias_;
+  EncoderLayerGradients result_;
+};
+
+}  // namespace
+
+EncoderLayerForward encoder_layer(const EncoderLayerArguments& arguments, bool keep) {
+  kernels::use_cpu_target_of_environment();
+  const EncoderPass pass(arguments);
+  const EncoderLayerArguments& a = pass.arguments();
+  const AttentionShape& shape = pass.attention().shape();
+  const int64_t tokens = shape.all_tokens(), width = shape.width;
+  EncoderLayerForward result;
+  result.out = at::empty_like(a.attention.query);
+  if (keep) result.kept = work_space({tokens * kept_numbers(a)});
+  const at::Tensor le = work_space({tokens}), lr = work_space({tokens});
+  for_each_tile({0, tokens}, pass.tile(), [&](Range tile, int64_t /*index*/) {
+    at::Tensor space;
+    if (!keep) space = work_space({tile.size() * kept_numbers(a)});
+    const KeptTokens kept =
+        keep ? kept_tokens(a, result.kept, tokens).from(tile.begin, a) : kept_tokens(a, space, tile.size());
+    pass.forward(a.attention.query.const_data_ptr<float>() + tile.begin * width, tile, kept, data(le, tile.begin),
+                 data(lr, tile.begin), data(result.out, tile.begin * width));
+  });
+  result.le = pass.attention().mean_of_squares(le);
+  result.lr = pass.attention().mean_of_squares(lr);
+  result.tr = pass.attention().trace();
+  return result;
+}
+
+EncoderLayerGradients encoder_layer_backward(const EncoderLayerArguments& arguments, const at::Tensor& out_gradient,
+                                             const TermGradients& terms, const at::Tensor& kept) {
+  kernels::use_cpu_target_of_environment();
+  const EncoderPass pass(arguments);
+  return EncoderBackward(pass, terms, kept).run(out_gradient.contiguous());
+}
+
+}  // namespace primal::ops::fused

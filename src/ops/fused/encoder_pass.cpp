@@ -1,0 +1,106 @@
+#include "ops/fused/encoder_pass.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "kernels/dropout.h"
+#include "kernels/head_scores.h"
+#include "kernels/layer_norm.h"
+
+namespace primal::ops::fused {
+
+namespace {
+
+EncoderLayerArguments dense(EncoderLayerArguments a) {
+  for (at::Tensor* tensor : {&a.attention.query, &a.norm1.weight, &a.norm1.bias, &a.norm2.weight, &a.norm2.bias,
+                             &a.linear1_weight, &a.linear1_bias, &a.linear2_weight, &a.linear2_bias}) {
+    *tensor = tensor->contiguous();
+  }
+  return a;
+}
+
+// f(X): the rows of what the attention sees, after the norm if that comes first.
+at::Tensor attended_rows(const EncoderLayerArguments& a, const SampledRows& sampled) {
+  if (!a.norm_first || !sampled.rows.defined()) return sampled.rows;
+  at::Tensor rows = at::empty_like(sampled.rows);
+  kernels::layer_norm(
+      sampled.rows.const_data_ptr<float>(), {rows.size(0) * rows.size(1), rows.size(2), static_cast<float>(a.epsilon)},
+      a.norm1.weight.const_data_ptr<float>(), a.norm1.bias.const_data_ptr<float>(), rows.mutable_data_ptr<float>());
+  return sampled.without_empty(rows);
+}
+
+}  // namespace
+
+int64_t kept_numbers(const EncoderLayerArguments& a) {
+  return (a.norm_first ? 3 : 4) * a.attention.query.size(2) + a.linear1_weight.size(0);
+}
+
+KeptTokens KeptTokens::from(int64_t token, const EncoderLayerArguments& a) const {
+  const int64_t width = a.attention.query.size(2);
+  return {projected + token * 2 * width, after_first + token * width, inner + token * a.linear1_weight.size(0),
+          after_second == nullptr ? nullptr : after_second + token * width};
+}
+
+KeptTokens kept_tokens(const EncoderLayerArguments& a, const at::Tensor& memory, int64_t tokens) {
+  const int64_t width = a.attention.query.size(2);
+  float* data = memory.mutable_data_ptr<float>();
+  float* inner = data + tokens * 3 * width;
+  return {data, data + tokens * 2 * width, inner, a.norm_first ? nullptr : inner + tokens * a.linear1_weight.size(0)};
+}
+
+EncoderPass::EncoderPass(const EncoderLayerArguments& arguments)
+    : a_(dense(arguments)),
+      sampled_(a_.attention, a_.attention.query),
+      rows_(attended_rows(a_, sampled_)),
+      attention_(a_.attention, rows_),
+      linear1_(PackedMatrix::of_weight(a_.linear1_weight, /*transposed=*/true)),
+      linear2_(PackedMatrix::of_weight(a_.linear2_weight, /*transposed=*/true)) {}
+
+void EncoderPass::norm(const LayerNormWeights& weights, const float* x, int64_t rows, float* out) const {
+  kernels::layer_norm(x, {rows, attention_.shape().width, static_cast<float>(a_.epsilon)},
+                      weights.weight.const_data_ptr<float>(), weights.bias.const_data_ptr<float>(), out);
+}
+
+void EncoderPass::drop(int which, Range tile, int64_t width, float* x) const {
+  if (a_.dropout == 0) return;
+  const auto threshold = static_cast<uint32_t>(std::lround(a_.dropout * 4294967296.0));
+  kernels::dropout(x, x, tile.size() * width, a_.seeds[static_cast<size_t>(which)], tile.begin * width, threshold,
+                   static_cast<float>(1 / (1 - a_.dropout)));
+}
+
+void EncoderPass::forward(const float* x, Range tile, const KeptTokens& kept, float* le, float* lr, float* out) const {
+  const AttentionShape& shape = attention_.shape();
+  const int64_t width = shape.width, rows = tile.size(), inner_width = this->inner_width();
+  const auto space = tile_space(rows, width), inverse = tile_space(rows, 2 * shape.heads);
+  const auto scores = tile_space(rows, shape.scores());
+  const float* attended = x;
+  if (a_.norm_first) {
+    norm(a_.norm1, x, rows, space.get());
+    attended = space.get();
+  }
+  attention_.project(attended, tile, kept.projected);
+  attention_.scores(kept.projected, tile, inverse.get(), scores.get());
+  if (le != nullptr) attention_.squares(scores.get(), tile, le, lr);
+  attention_.output(scores.get(), tile, kept.after_first);
+  drop(0, tile, width, kept.after_first);
+  kernels::add(x, rows * width, kept.after_first);
+
+  // The feed-forward part of what the norm gives.
+  float* middle = space.get();
+  norm(a_.norm_first ? a_.norm2 : a_.norm1, kept.after_first, rows, middle);
+  linear1_.multiply({middle, width}, rows,
+                    {.data = kept.inner, .row_stride = inner_width, .bias = a_.linear1_bias.const_data_ptr<float>()});
+  if (out == nullptr && a_.norm_first) return;
+  const auto activated = tile_space(rows, inner_width);
+  kernels::activate(a_.activation, kept.inner, rows * inner_width, activated.get());
+  drop(1, tile, inner_width, activated.get());
+  float* result = a_.norm_first ? out : kept.after_second;
+  linear2_.multiply({activated.get(), inner_width}, rows,
+                    {.data = result, .row_stride = width, .bias = a_.linear2_bias.const_data_ptr<float>()});
+  drop(2, tile, width, result);
+  kernels::add(a_.norm_first ? kept.after_first : middle, rows * width, result);
+  if (out != nullptr && !a_.norm_first) norm(a_.norm2, result, rows, out);
+}
+
+}  // namespace primal::ops::fused

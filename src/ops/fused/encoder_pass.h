@@ -1,0 +1,47 @@
+// The steps of a fused encoder layer that its forward and its backward pass share.
+#pragma once
+
+#include "ops/fused/encoder_layer.h"
+
+namespace primal::ops::fused {
+
+/// The intermediates of some tokens that the backward pass needs; each [tokens, ...], dense.
+struct KeptTokens {
+  float* projected;     // [2D]: q and k
+  float* after_first;   // [D]: input + attention, before norm1 (post-norm) or norm2 (pre-norm)
+  float* inner;         // [F]: the feed-forward part before its activation
+  float* after_second;  // [D]: post-norm only, before norm2
+
+  KeptTokens from(int64_t token, const EncoderLayerArguments& a) const;
+};
+
+/// Where they lie in one piece of memory for `tokens` tokens.
+KeptTokens kept_tokens(const EncoderLayerArguments& a, const at::Tensor& memory, int64_t tokens);
+
+class EncoderPass {
+ public:
+  EncoderPass(const EncoderLayerArguments& arguments);
+
+  const EncoderLayerArguments& arguments() const { return a_; }
+  const AttentionPass& attention() const { return attention_; }
+  const SampledRows& sampled() const { return sampled_; }
+  const at::Tensor& rows() const { return rows_; }
+  int64_t inner_width() const { return a_.linear1_weight.size(0); }
+  int64_t tile() const { return attention_.tile(); }
+
+  /// x: [T, D] -> kept, le and lr (one per token), out [T, D] (null: what comes after `kept` is left out).
+  void forward(const float* x, Range tile, const KeptTokens& kept, float* le, float* lr, float* out) const;
+
+  void norm(const LayerNormWeights& weights, const float* x, int64_t rows, float* out) const;
+  /// which: 0 after the attention, 1 inside, 2 after the feed-forward part. In place.
+  void drop(int which, Range tile, int64_t width, float* x) const;
+
+ private:
+  EncoderLayerArguments a_;
+  SampledRows sampled_;
+  at::Tensor rows_;  // f(X): sampled rows of what the attention sees
+  AttentionPass attention_;
+  PackedMatrix linear1_, linear2_;
+};
+
+}  // namespace primal::ops::fused

@@ -1,0 +1,209 @@
+"""The fused encoder layer against the same layer composed of its parts."""
+
+import copy
+import itertools
+
+import pytest
+import torch
+from torch.library import opcheck
+
+import primal
+
+TOLERANCE = {"rtol": 1e-3, "atol": 1e-4}
+
+
+def make_layer(**options):
+    torch.manual_seed(1)
+    options = {"rank": 5, "rows": 7, "feed_forward": 37, "lambda_form": "squared"} | options
+    layer = primal.EncoderLayer(options.pop("width", 24), options.pop("heads", 3), **options)
+    with torch.no_grad():  # norms that do nothing would hide mistakes
+        for norm in (layer.norm1, layer.norm2):
+            norm.weight.uniform_(0.5, 1.5)
+            norm.bias.uniform_(-0.5, 0.5)
+    return layer
+
+
+def values_and_gradients(layer, x, padding):
+    """In float32 by the operator, or in float64 by the parts."""
+    layer = copy.deepcopy(layer).to(x.dtype)
+    run = layer._fused if x.dtype == torch.float32 else layer._composed
+    x = x.clone().requires_grad_()
+    out, terms = run(x, padding)
+    weights = torch.linspace(-1, 1, out.numel(), dtype=x.dtype).view_as(out)
+    if padding is not None:
+        weights = weights.masked_fill(padding.unsqueeze(-1), 0)
+    loss = (out * weights).sum() + sum((i + 1) * term.square().sum() for i, term in enumerate(terms))
+    loss.backward()
+    # A parameter that the layer does not have is not in the list; one without gradient is a mistake.
+    gradients = {name: parameter.grad.clone() for name, parameter in layer.named_parameters()}
+    return {"out": out.detach(), **terms._asdict(), "x": x.grad} | gradients
+
+
+def assert_same_as_parts(layer, x, padding=None):
+    actual, expected = (values_and_gradients(layer, value, padding) for value in (x, x.double()))
+    assert actual.keys() == expected.keys()
+    for name, value in expected.items():
+        scale = max(1.0, value.abs().max().item())
+        torch.testing.assert_close(
+            actual[name].double() / scale, value / scale, **TOLERANCE, msg=lambda m, n=name: f"{n}: {m}"
+        )
+
+
+@pytest.mark.parametrize("norm_first", [False, True], ids=["post", "pre"])
+@pytest.mark.parametrize("recompute", [False, True], ids=["keep", "recompute"])
+@pytest.mark.parametrize("padding", [None, "respect", "ignore"])
+def test_same_as_its_parts(norm_first, recompute, padding):
+    for activation, (batch, tokens), bias in itertools.product(
+        ("gelu", "relu"), ((1, 1), (3, 29), (2, 500)), (True, False)
+    ):
+        layer = make_layer(
+            norm_first=norm_first, recompute=recompute, activation=activation, bias=bias, padding=padding or "respect"
+        )
+        x = torch.randn(batch, tokens, 24)
+        mask = None
+        if padding is not None:
+            mask = torch.rand(batch, tokens) < 0.3
+            mask[:, 0] = False
+        assert layer._can_fuse(x)
+        assert_same_as_parts(layer, x, mask)
+
+
+@pytest.mark.parametrize(
+    "options", [{"trace": "data_dependent"}, {"data_dependent": False}, {"sampling": "legacy"}], ids=str
+)
+def test_attention_options(options):
+    layer = make_layer(norm_first=True, **options)
+    x = torch.randn(2, 31, 24)
+    assert_same_as_parts(layer, x, None)
+
+
+def test_width_of_the_published_models():
+    layer = make_layer(width=128, heads=4, rank=30, rows=60, feed_forward=256)
+    x = torch.randn(3, 700, 128)
+    assert_same_as_parts(layer, x, None)
+
+
+def test_a_sample_without_tokens():
+    layer = make_layer(norm_first=True)
+    mask = torch.zeros(3, 11, dtype=torch.bool)
+    mask[1] = True
+    x = torch.randn(3, 11, 24)
+    assert_same_as_parts(layer, x, mask)
+
+
+def test_nan_in_padded_tokens_stays_there():
+    layer = make_layer()
+    x = torch.randn(2, 60, 24)
+    mask = torch.zeros(2, 60, dtype=torch.bool)
+    mask[0, 40:] = True
+    clean, _ = layer(x, mask)
+    x[0, 40:] = float("nan")
+    dirty, terms = layer(x, mask)
+    torch.testing.assert_close(dirty[~mask], clean[~mask], rtol=0, atol=0)
+    assert all(term.isfinite().all() for term in terms)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_dropout_gradient_is_that_of_the_values(norm_first):
+    """With fixed seeds the layer is a plain function: its gradient agrees with a difference quotient."""
+    layer = make_layer(norm_first=norm_first, dropout=0.4, activation="gelu").train()
+    x = torch.randn(2, 17, 24)
+
+    def loss(value):
+        torch.manual_seed(7)
+        out, terms = layer(value)
+        return out.double().square().sum() + sum(term.double().sum() for term in terms)
+
+    given = x.clone().requires_grad_()
+    loss(given).backward()
+    direction = torch.randn_like(x)
+    step = 1e-2
+    with torch.no_grad():
+        difference = (loss(x + step * direction) - loss(x - step * direction)) / (2 * step)
+    assert difference.item() == pytest.approx((given.grad * direction).sum().item(), rel=2e-2)
+
+
+def test_dropout_drops_only_in_training():
+    layer = make_layer(dropout=0.5)
+    x = torch.randn(2, 17, 24)
+    assert not torch.equal(layer(x)[0], layer(x)[0])
+    layer.eval()
+    assert torch.equal(layer(x)[0], layer(x)[0])
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_bits_do_not_depend_on_threads(threads):
+    layer = make_layer(norm_first=True)
+    x, mask = torch.randn(3, 700, 24), torch.rand(3, 700) < 0.2
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        expected = values_and_gradients(layer, x, mask)
+        torch.set_num_threads(threads)
+        actual = values_and_gradients(layer, x, mask)
+    finally:
+        torch.set_num_threads(before)
+    for name, value in expected.items():
+        assert torch.equal(actual[name], value), name
+
+
+def test_elsewhere_the_parts_are_used():
+    layer = make_layer().double()
+    x = torch.randn(2, 9, 24, dtype=torch.float64)
+    assert not layer._can_fuse(x)
+    assert layer(x)[0].dtype == torch.float64
+    causal = primal.EncoderLayer(24, 3, 5, feed_forward=8, causal=True)
+    assert causal(torch.randn(2, 9, 24))[0].shape == (2, 9, 24)
+
+
+def test_compiles():
+    layer = make_layer(norm_first=True)
+    x = torch.randn(2, 9, 24)
+    torch.testing.assert_close(torch.compile(layer, fullgraph=True)(x)[0], layer(x)[0])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"feed_forward": 0}, "feed_forward"), ({"dropout": 1.0}, "dropout"), ({"activation": "tanh"}, "activation")],
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        make_layer(**options)
+
+
+def test_padding_and_lengths_are_the_same():
+    layer = make_layer()
+    x = torch.randn(2, 9, 24)
+    lengths = torch.tensor([4, 9])
+    by_mask = layer(x, primal.padding_mask(lengths, 9))[0]
+    assert torch.equal(layer(x, lengths=lengths)[0], by_mask)
+    with pytest.raises(ValueError, match="not both"):
+        layer(x, primal.padding_mask(lengths, 9), lengths=lengths)
+
+
+def operator_arguments(**changes):
+    layer = make_layer()
+    parameters = [torch.empty(0) if p is None else p.detach() for p in layer.attention._parameters_now()]
+    for module in (layer.norm1, layer.norm2, layer.linear1, layer.linear2):
+        parameters += [module.weight.detach(), module.bias.detach()]
+    return (torch.randn(2, 9, 24), parameters, None), {"seeds": [1, 2, 3], "dropout": 0.1} | changes
+
+
+def test_operators():
+    for changes in ({}, {"norm_first": True}, {"recompute": True}):
+        arguments, switches = operator_arguments(**changes)
+        opcheck(torch.ops.primal.encoder_layer.default, arguments, switches)
+        opcheck(torch.ops.primal.encoder_layer_keeping.default, arguments, switches)
+        *outputs, kept = torch.ops.primal.encoder_layer_keeping(*arguments, **switches)
+        grads = [torch.randn_like(output) for output in outputs]
+        opcheck(torch.ops.primal.encoder_layer_backward.default, (*grads, kept, *arguments), switches)
+
+
+def test_operator_errors():
+    (x, parameters, _), switches = operator_arguments()
+    with pytest.raises(ValueError, match="19 parameters are needed, got 18"):
+        torch.ops.primal.encoder_layer(x, parameters[:-1], None, **switches)
+    with pytest.raises(ValueError, match=r"linear2_bias must be \[24\], got \[37\]"):
+        torch.ops.primal.encoder_layer(x, [*parameters[:-1], parameters[16]], None, **switches)
+    with pytest.raises(ValueError, match="3 seeds"):
+        torch.ops.primal.encoder_layer(x, parameters, None, **(switches | {"seeds": [1]}))
