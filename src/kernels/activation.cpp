@@ -31,7 +31,7 @@ HWY_INLINE Gelu gelu(Vector x) {
                                      0.14848243657693175f,  0.17069193425668422f,  0.16918961481838696f};
   Vector s = hn::Set(d, kCoefficients[0]);
   for (int i = 1; i < 9; ++i) s = hn::MulAdd(s, t, hn::Set(d, kCoefficients[i]));
-  const Vector exponential = hn::Exp(d, hn::Neg(hn::Mul(z, z)));
+  const Vector exponential = hn::Exp(d, hn::Mul(hn::Mul(x, x), hn::Set(d, -0.5f)));
   const Vector tail = hn::Mul(hn::Mul(hn::Mul(s, t), exponential), hn::Set(d, 0.5f));
   const Vector phi = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(hn::Set(d, 1.0f), tail));
   const Vector density = hn::Mul(exponential, hn::Set(d, 0.39894228040143268f));
@@ -50,7 +50,7 @@ void gelu_backward(const float* x, int64_t count, float* value, float* gradient)
   });
 }
 
-// max(x, 0) as ATen computes it: NaN stays NaN.
+// max(x, 0) as ATen computes it: NaN stays NaN, and lets the gradient through.
 void relu_forward(const float* x, int64_t count, float* out) {
   for_each_vector(count, [&](int64_t i, auto lanes) HWY_ATTR {
     const Vector v = lanes.load(x + i), zero = hn::Zero(Floats());
@@ -62,7 +62,7 @@ void relu_backward(const float* x, int64_t count, float* value, float* gradient)
   for_each_vector(count, [&](int64_t i, auto lanes) HWY_ATTR {
     const Vector v = lanes.load(x + i), zero = hn::Zero(Floats());
     lanes.store(hn::IfThenElse(hn::Lt(v, zero), zero, v), value + i);
-    lanes.store(hn::IfThenElse(hn::Gt(v, zero), lanes.load(gradient + i), zero), gradient + i);
+    lanes.store(hn::IfThenElse(hn::Le(v, zero), zero, lanes.load(gradient + i)), gradient + i);
   });
 }
 

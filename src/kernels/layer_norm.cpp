@@ -41,9 +41,9 @@ void norm_rows(const float* x, NormShape shape, const float* weight, const float
   const Floats d;
   for (int64_t i = 0; i < shape.rows; ++i, x += shape.width, out += shape.width) {
     const Moments m = moments(x, shape);
-    const Vector scale = hn::Set(d, m.inverse_deviation), shift = hn::Set(d, -m.mean * m.inverse_deviation);
+    const Vector scale = hn::Set(d, m.inverse_deviation), center = hn::Set(d, m.mean);
     for_each_vector(shape.width, [&](int64_t c, auto lanes) HWY_ATTR {
-      const Vector normed = hn::MulAdd(lanes.load(x + c), scale, shift);
+      const Vector normed = hn::Mul(hn::Sub(lanes.load(x + c), center), scale);
       lanes.store(hn::MulAdd(normed, lanes.load(weight + c), lanes.load(bias + c)), out + c);
     });
   }
@@ -55,10 +55,10 @@ void norm_rows_backward(const float* x, NormShape shape, const float* weight, co
   const auto width = static_cast<float>(shape.width);
   for (int64_t i = 0; i < shape.rows; ++i, x += shape.width, gradient += shape.width, x_gradient += shape.width) {
     const Moments m = moments(x, shape);
-    const Vector scale = hn::Set(d, m.inverse_deviation), shift = hn::Set(d, -m.mean * m.inverse_deviation);
+    const Vector scale = hn::Set(d, m.inverse_deviation), center = hn::Set(d, m.mean);
     Vector sum = hn::Zero(d), sum_along = hn::Zero(d);
     for_each_vector(shape.width, [&](int64_t c, auto lanes) HWY_ATTR {
-      const Vector normed = hn::MulAdd(lanes.load(x + c), scale, shift), g = lanes.load(gradient + c);
+      const Vector normed = hn::Mul(hn::Sub(lanes.load(x + c), center), scale), g = lanes.load(gradient + c);
       const Vector weighted = hn::Mul(g, lanes.load(weight + c));
       sum = hn::Add(sum, weighted);
       sum_along = hn::MulAdd(weighted, normed, sum_along);
@@ -67,7 +67,7 @@ void norm_rows_backward(const float* x, NormShape shape, const float* weight, co
     });
     const Vector mean = hn::Set(d, sum_of_lanes(sum) / width), along = hn::Set(d, sum_of_lanes(sum_along) / width);
     for_each_vector(shape.width, [&](int64_t c, auto lanes) HWY_ATTR {
-      const Vector normed = hn::MulAdd(lanes.load(x + c), scale, shift);
+      const Vector normed = hn::Mul(hn::Sub(lanes.load(x + c), center), scale);
       const Vector weighted = hn::Mul(lanes.load(gradient + c), lanes.load(weight + c));
       const Vector centered = hn::Sub(hn::Sub(weighted, mean), hn::Mul(normed, along));
       const Vector before = add ? lanes.load(x_gradient + c) : hn::Zero(Floats());

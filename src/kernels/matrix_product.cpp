@@ -132,6 +132,27 @@ HWY_INLINE void copy_rows(const float* HWY_RESTRICT from, int64_t stride, int64_
   }
 }
 
+// Four columns of `count` neighbouring numbers each become four neighbours in each row of a panel.
+HWY_INLINE void transpose_four(const float* HWY_RESTRICT from, int64_t stride, int64_t count, float* HWY_RESTRICT to) {
+  int64_t k = 0;
+#if HWY_TARGET != HWY_SCALAR  // which has no vectors of four
+  const hn::FixedTag<float, 4> d;
+  for (; k + 4 <= count; k += 4) {
+    const auto a = hn::LoadU(d, from + k), b = hn::LoadU(d, from + stride + k);
+    const auto c = hn::LoadU(d, from + 2 * stride + k), e = hn::LoadU(d, from + 3 * stride + k);
+    const auto ac_low = hn::InterleaveLower(d, a, c), be_low = hn::InterleaveLower(d, b, e);
+    const auto ac_high = hn::InterleaveUpper(d, a, c), be_high = hn::InterleaveUpper(d, b, e);
+    hn::StoreU(hn::InterleaveLower(d, ac_low, be_low), d, to + k * kPanel);
+    hn::StoreU(hn::InterleaveUpper(d, ac_low, be_low), d, to + (k + 1) * kPanel);
+    hn::StoreU(hn::InterleaveLower(d, ac_high, be_high), d, to + (k + 2) * kPanel);
+    hn::StoreU(hn::InterleaveUpper(d, ac_high, be_high), d, to + (k + 3) * kPanel);
+  }
+#endif
+  for (; k < count; ++k) {
+    for (int64_t column = 0; column < 4; ++column) to[k * kPanel + column] = from[column * stride + k];
+  }
+}
+
 // Transposed weights (neighbours along the depth): blocks of rows that stay in L1 while a panel's columns are read.
 void pack_panel(MatrixView b, int64_t depth, int64_t columns, float* HWY_RESTRICT panel) {
   if (columns < kPanel) std::fill_n(panel, depth * kPanel, 0.0f);
@@ -141,10 +162,17 @@ void pack_panel(MatrixView b, int64_t depth, int64_t columns, float* HWY_RESTRIC
   }
   constexpr int64_t kStrip = 64;
   for (int64_t first = 0; first < depth; first += kStrip) {
-    const int64_t end = std::min(depth, first + kStrip);
-    for (int64_t j = 0; j < columns; ++j) {
-      const float* HWY_RESTRICT column = b.data + j * b.column_stride;
-      for (int64_t k = first; k < end; ++k) panel[k * kPanel + j] = column[k * b.row_stride];
+    const int64_t count = std::min(kStrip, depth - first);
+    float* HWY_RESTRICT strip = panel + first * kPanel;
+    int64_t j = 0;
+    if (b.row_stride == 1) {
+      for (; j + 4 <= columns; j += 4) {
+        transpose_four(b.data + first + j * b.column_stride, b.column_stride, count, strip + j);
+      }
+    }
+    for (; j < columns; ++j) {
+      const float* HWY_RESTRICT column = b.data + first * b.row_stride + j * b.column_stride;
+      for (int64_t k = 0; k < count; ++k) strip[k * kPanel + j] = column[k * b.row_stride];
     }
   }
 }
@@ -191,6 +219,7 @@ void pack_left(const float* a, int64_t stride, int64_t depth, int64_t count, flo
 
 void add_outer(const float* a, int64_t a_stride, const float* b, int64_t b_stride, ProductShape shape, float* c,
                int64_t c_stride) {
+  if (shape.columns == 0 || shape.depth == 0) return;
   const int64_t widest = std::min(kOuterColumns, (shape.columns + kPanel - 1) / kPanel * kPanel);
   const int64_t deepest = std::min(kOuterDepth, shape.depth);
   const auto right = hwy::AllocateAligned<float>(static_cast<size_t>(deepest * widest));

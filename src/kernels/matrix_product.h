@@ -39,7 +39,7 @@ int64_t panel_width();
 /// Floats that a packed depth x columns matrix takes.
 int64_t packed_size(int64_t depth, int64_t columns);
 
-/// Packs b: depth x columns. Columns beyond the last are zeros in the last panel.
+/// Packs b: depth x columns. Columns beyond the last are zeros in the last panel. packed: on a 64-byte boundary.
 void pack(MatrixView b, int64_t depth, int64_t columns, float* packed);
 
 /// target = a * packed. a: rows x depth.

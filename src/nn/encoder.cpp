@@ -1,8 +1,11 @@
 #include "nn/encoder.h"
 
 #include <ATen/ATen.h>
+#include <ATen/autocast_mode.h>
 
+#include "nn/primal_attention_arguments.h"
 #include "ops/dropout.h"
+#include "ops/encoder_layer/encoder_layer.h"
 #include "primal/error.h"
 
 namespace primal::nn {
@@ -53,7 +56,29 @@ torch::Tensor EncoderLayerImpl::feed_forward(const torch::Tensor& x) {
   return drop(linear2(drop(options_.activation == Activation::gelu ? at::gelu(inner) : at::relu(inner))));
 }
 
+EncoderLayerOutput EncoderLayerImpl::fused(const ops::AttentionArguments& arguments) {
+  const bool drops = is_training() && options_.dropout > 0;
+  const auto seed = [&] { return drops ? ops::draw_dropout_seed() : 0; };
+  ops::EncoderLayerSwitches switches{.norm_first = options_.norm_first,
+                                     .activation = options_.activation == Activation::gelu ? "gelu" : "relu",
+                                     .epsilon = norm1->options.eps(),
+                                     .dropout = drops ? options_.dropout : 0,
+                                     .recompute = options_.recompute};
+  for (int64_t& one : switches.seeds) one = seed();
+  return with_plain_errors([&]() -> EncoderLayerOutput {
+    auto [out, le, lr, tr] = ops::encoder_layer(arguments,
+                                                {norm1->weight, norm1->bias, norm2->weight, norm2->bias,
+                                                 linear1->weight, linear1->bias, linear2->weight, linear2->bias},
+                                                switches);
+    return {out, KsvdTerms{le, lr, tr}};
+  });
+}
+
 EncoderLayerOutput EncoderLayerImpl::forward(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) {
+  if (options_.fused && !primal_attention.is_empty() && !at::autocast::is_autocast_enabled(at::kCPU)) {
+    const ops::AttentionArguments arguments = attention_arguments(*primal_attention, x, {.query_padding = padding});
+    if (ops::has_encoder_layer(arguments)) return fused(arguments);
+  }
   auto [attended, terms] = attend(attention_input(x), padding);
   if (options_.norm_first) {
     const torch::Tensor middle = x + attended;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "nn/softmax_attention.h"
+#include "ops/attention/arguments.h"
 #include "primal/attention.h"
 
 namespace primal::nn {
@@ -25,6 +26,8 @@ struct EncoderLayerOptions {
   double dropout = 0;        ///< after the attention, inside and after the feed-forward part
   bool norm_first = false;   ///< pre-norm; else post-norm
   Activation activation = Activation::gelu;
+  bool recompute = false;  ///< keep only the input for the backward pass: a third more time, the least memory
+  bool fused = true;       ///< as one operator where there is one; else composed of its parts
 };
 
 struct EncoderLayerOutput {
@@ -33,6 +36,7 @@ struct EncoderLayerOutput {
 };
 
 /// post-norm: x = norm1(x + attention(x)); x = norm2(x + feed_forward(x)). pre-norm: the norms stand before each part.
+/// A Primal-Attention layer runs as one operator on the CPU in float32; both ways draw the same dropout.
 class EncoderLayerImpl : public torch::nn::Cloneable<EncoderLayerImpl> {
  public:
   explicit EncoderLayerImpl(EncoderLayerOptions options);
@@ -47,6 +51,7 @@ class EncoderLayerImpl : public torch::nn::Cloneable<EncoderLayerImpl> {
   torch::nn::LayerNorm norm1{nullptr}, norm2{nullptr};
 
  private:
+  EncoderLayerOutput fused(const ops::AttentionArguments& arguments);
   EncoderLayerOutput attend(const torch::Tensor& x, const std::optional<torch::Tensor>& padding);
   torch::Tensor feed_forward(const torch::Tensor& x);
   torch::Tensor drop(const torch::Tensor& x) const;

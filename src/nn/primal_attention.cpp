@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "nn/primal_attention_arguments.h"
 #include "nn/primal_attention_init.h"
 #include "ops/attention/attention.h"
 #include "primal/attention.h"
@@ -47,18 +48,10 @@ std::optional<torch::Tensor> bias_of(const torch::nn::Linear& linear) {
   return linear->bias.defined() ? std::optional(linear->bias) : std::nullopt;
 }
 
-// The operators throw c10::Error, whose text carries a C++ stack; callers of the module get one line.
-template <typename Call>
-auto with_plain_errors(const Call& call) {
-  try {
-    return call();
-  } catch (const c10::Error& error) {
-    throw Error(error.what_without_backtrace());
-  }
-}
+}  // namespace
 
-ops::AttentionArguments arguments(const PrimalAttentionImpl& m, const torch::Tensor& query,
-                                  const AttentionInputs& inputs) {
+ops::AttentionArguments nn::attention_arguments(const PrimalAttentionImpl& m, const torch::Tensor& query,
+                                                const AttentionInputs& inputs) {
   if (!query.defined()) throw Error("primal_attention: query is not a tensor");
   const PrimalAttentionOptions& o = m.options();
   return {query,
@@ -79,8 +72,6 @@ ops::AttentionArguments arguments(const PrimalAttentionImpl& m, const torch::Ten
           {o.feature_map, o.causal, has_data_dependent_weights(o), o.padding == Padding::respect,
            o.trace == Trace::data_dependent, sampling_name(o.sampling)}};
 }
-
-}  // namespace
 
 PrimalAttentionImpl::PrimalAttentionImpl(PrimalAttentionOptions options) : options_(completed(std::move(options))) {
   reset();
@@ -115,16 +106,16 @@ void PrimalAttentionImpl::reset_parameters() {
 torch::Tensor PrimalAttentionImpl::lambda() const { return nn::lambda_of(lam, options_.lambda); }
 
 AttentionOutput PrimalAttentionImpl::forward(const torch::Tensor& query, const AttentionInputs& inputs) {
-  return with_plain_errors([&]() -> AttentionOutput {
-    auto [out, le, lr, tr] = ops::attention(arguments(*this, query, inputs));
+  return nn::with_plain_errors([&]() -> AttentionOutput {
+    auto [out, le, lr, tr] = ops::attention(nn::attention_arguments(*this, query, inputs));
     return {out, {le, lr, tr}};
   });
 }
 
 AttentionScoreOutput PrimalAttentionImpl::scores(const torch::Tensor& query, const AttentionInputs& inputs) {
-  return with_plain_errors([&]() -> AttentionScoreOutput {
+  return nn::with_plain_errors([&]() -> AttentionScoreOutput {
     const torch::NoGradGuard no_grad;
-    auto [e, r, we_x, wr_x] = ops::attention_scores(arguments(*this, query, inputs));
+    auto [e, r, we_x, wr_x] = ops::attention_scores(nn::attention_arguments(*this, query, inputs));
     return {e, r, we_x, wr_x};
   });
 }
@@ -137,10 +128,10 @@ State PrimalAttentionImpl::initial_state(int64_t batch) const {
 
 torch::Tensor PrimalAttentionImpl::step(const torch::Tensor& tokens, State& state,
                                         const std::optional<torch::Tensor>& padding) {
-  return with_plain_errors([&] {
+  return nn::with_plain_errors([&] {
     const torch::NoGradGuard no_grad;
-    auto [out, q_sum, k_sum, count] = ops::attention_step(arguments(*this, tokens, {.query_padding = padding}),
-                                                          state.q_sum, state.k_sum, state.count);
+    auto [out, q_sum, k_sum, count] = ops::attention_step(
+        nn::attention_arguments(*this, tokens, {.query_padding = padding}), state.q_sum, state.k_sum, state.count);
     state = {q_sum, k_sum, count};
     return out;
   });

@@ -17,13 +17,6 @@ namespace {
 
 constexpr int64_t kBlock = 1 << 15;  // elements per unit of parallel work: 128 KiB
 
-uint64_t draw_seed() {
-  const at::Generator generator = at::detail::getDefaultCPUGenerator();
-  auto* cpu = at::check_generator<at::CPUGeneratorImpl>(generator);
-  const std::lock_guard<std::mutex> lock(cpu->mutex_);
-  return cpu->random64();
-}
-
 at::Tensor dropped(const at::Tensor& input, double p, uint64_t seed) {
   kernels::use_cpu_target_of_environment();
   const at::Tensor x = input.contiguous();
@@ -54,10 +47,17 @@ class Dropout : public torch::autograd::Function<Dropout> {
 
 }  // namespace
 
+int64_t draw_dropout_seed() {
+  const at::Generator generator = at::detail::getDefaultCPUGenerator();
+  auto* cpu = at::check_generator<at::CPUGeneratorImpl>(generator);
+  const std::lock_guard<std::mutex> lock(cpu->mutex_);
+  return static_cast<int64_t>(cpu->random64());
+}
+
 at::Tensor dropout(const at::Tensor& x, double p, bool training) {
   if (!training || p == 0) return x;
   if (!x.is_cpu() || x.scalar_type() != at::kFloat) return at::dropout(x, p, training);
-  return Dropout::apply(x, p, static_cast<int64_t>(draw_seed()));
+  return Dropout::apply(x, p, draw_dropout_seed());
 }
 
 }  // namespace primal::ops

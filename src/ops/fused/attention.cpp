@@ -52,7 +52,7 @@ AttentionForward attention(const AttentionArguments& a, bool keep_projected) {
   kernels::use_cpu_target_of_environment();
   const at::Tensor x = projected_tokens(a);
   const SampledRows sampled(a, x);
-  const AttentionPass pass(a, sampled.rows);
+  const AttentionPass pass(a, sampled.rows, /*forward=*/true);
   const AttentionShape& shape = pass.shape();
   const int64_t width = shape.width, tokens = shape.all_tokens();
 
@@ -81,7 +81,7 @@ AttentionBackward attention_backward(const AttentionArguments& a, const at::Tens
   kernels::use_cpu_target_of_environment();
   const at::Tensor x = projected_tokens(a), grad = out_gradient.contiguous();
   const SampledRows sampled(a, x);
-  const AttentionPass pass(a, sampled.rows);
+  const AttentionPass pass(a, sampled.rows, /*forward=*/!projected.defined());
   const AttentionShape& shape = pass.shape();
   const TokenMask& mask = pass.mask();
   const int64_t width = shape.width, tokens = shape.all_tokens();

@@ -39,20 +39,21 @@ void TokenMask::clear(Range range, int64_t width, float* rows) const {
   }
 }
 
-AttentionPass::AttentionPass(const AttentionArguments& arguments, const at::Tensor& rows)
+AttentionPass::AttentionPass(const AttentionArguments& arguments, const at::Tensor& rows, bool forward)
     : a_(arguments),
       shape_(arguments),
       mask_(arguments.query_padding, arguments.mode.respect_padding),
-      project_(PackedMatrix::of_weights(arguments.q_weight.contiguous(), arguments.k_weight.contiguous(),
-                                        /*transposed=*/true)),
       project_bias_(joined_bias(arguments)),
       weights_(arguments, shape_, rows),
       folded_(arguments, shape_),
-      output_(PackedMatrix::of_weight(folded_.matrix, /*transposed=*/true)),
       out_bias_(arguments.out_bias ? arguments.out_bias->contiguous() : at::zeros({shape_.width}, at::kFloat)),
       lambda_e_(lambda_of_side(arguments, 0)),
       lambda_r_(lambda_of_side(arguments, 1)),
-      token_weight_(weight_of_tokens(shape_, mask_)) {}
+      token_weight_(weight_of_tokens(shape_, mask_)) {
+  if (!forward) return;
+  project_ = PackedMatrix::of_weights(a_.q_weight.contiguous(), a_.k_weight.contiguous(), /*transposed=*/true);
+  output_ = PackedMatrix::of_weight(folded_.matrix, /*transposed=*/true);
+}
 
 void AttentionPass::project(const float* x, Range tile, float* projected) const {
   const float* bias = project_bias_.defined() ? project_bias_.const_data_ptr<float>() : nullptr;

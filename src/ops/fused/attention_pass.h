@@ -25,8 +25,9 @@ struct TokenMask {
 
 class AttentionPass {
  public:
-  /// rows: [B, n, D] f(X), undefined when the weights do not depend on data.
-  AttentionPass(const AttentionArguments& arguments, const at::Tensor& rows);
+  /// rows: [B, n, D] f(X), undefined when the weights do not depend on data. Without `forward`, project and output
+  /// cannot be called: a backward pass that was given q and k saves the packing.
+  AttentionPass(const AttentionArguments& arguments, const at::Tensor& rows, bool forward);
 
   const AttentionArguments& arguments() const { return a_; }
   const AttentionShape& shape() const { return shape_; }

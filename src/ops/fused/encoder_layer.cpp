@@ -208,7 +208,7 @@ class EncoderBackward {
 
 EncoderLayerForward encoder_layer(const EncoderLayerArguments& arguments, bool keep) {
   kernels::use_cpu_target_of_environment();
-  const EncoderPass pass(arguments);
+  const EncoderPass pass(arguments, /*forward=*/true);
   const EncoderLayerArguments& a = pass.arguments();
   const AttentionShape& shape = pass.attention().shape();
   const int64_t tokens = shape.all_tokens(), width = shape.width;
@@ -233,7 +233,7 @@ EncoderLayerForward encoder_layer(const EncoderLayerArguments& arguments, bool k
 EncoderLayerGradients encoder_layer_backward(const EncoderLayerArguments& arguments, const at::Tensor& out_gradient,
                                              const TermGradients& terms, const at::Tensor& kept) {
   kernels::use_cpu_target_of_environment();
-  const EncoderPass pass(arguments);
+  const EncoderPass pass(arguments, /*forward=*/!kept.defined());
   return EncoderBackward(pass, terms, kept).run(out_gradient.contiguous());
 }
 

@@ -49,13 +49,15 @@ KeptTokens kept_tokens(const EncoderLayerArguments& a, const at::Tensor& memory,
   return {data, data + tokens * 2 * width, inner, a.norm_first ? nullptr : inner + tokens * a.linear1_weight.size(0)};
 }
 
-EncoderPass::EncoderPass(const EncoderLayerArguments& arguments)
+EncoderPass::EncoderPass(const EncoderLayerArguments& arguments, bool forward)
     : a_(dense(arguments)),
       sampled_(a_.attention, a_.attention.query),
       rows_(attended_rows(a_, sampled_)),
-      attention_(a_.attention, rows_),
-      linear1_(PackedMatrix::of_weight(a_.linear1_weight, /*transposed=*/true)),
-      linear2_(PackedMatrix::of_weight(a_.linear2_weight, /*transposed=*/true)) {}
+      attention_(a_.attention, rows_, forward) {
+  if (!forward) return;
+  linear1_ = PackedMatrix::of_weight(a_.linear1_weight, /*transposed=*/true);
+  linear2_ = PackedMatrix::of_weight(a_.linear2_weight, /*transposed=*/true);
+}
 
 void EncoderPass::norm(const LayerNormWeights& weights, const float* x, int64_t rows, float* out) const {
   kernels::layer_norm(x, {rows, attention_.shape().width, static_cast<float>(a_.epsilon)},

@@ -20,7 +20,8 @@ KeptTokens kept_tokens(const EncoderLayerArguments& a, const at::Tensor& memory,
 
 class EncoderPass {
  public:
-  EncoderPass(const EncoderLayerArguments& arguments);
+  /// Without `forward`, forward() cannot be called: a backward pass that was given what was kept saves the packing.
+  EncoderPass(const EncoderLayerArguments& arguments, bool forward);
 
   const EncoderLayerArguments& arguments() const { return a_; }
   const AttentionPass& attention() const { return attention_; }

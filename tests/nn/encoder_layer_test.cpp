@@ -1,0 +1,88 @@
+#include <gtest/gtest.h>
+
+#include "nn/encoder.h"
+#include "primal/error.h"
+
+namespace primal::nn {
+namespace {
+
+EncoderLayer layer(bool fused, bool norm_first, bool recompute, double dropout) {
+  torch::manual_seed(3);
+  EncoderLayerOptions options{.attention = PrimalAttentionOptions{.width = 24, .heads = 3, .rank = 5, .rows = 7},
+                              .feed_forward = 37,
+                              .dropout = dropout,
+                              .norm_first = norm_first,
+                              .recompute = recompute,
+                              .fused = fused};
+  return EncoderLayer(options);
+}
+
+struct Pass {
+  torch::Tensor out, x_gradient;
+  std::vector<torch::Tensor> gradients;
+};
+
+Pass run(EncoderLayer module, const torch::Tensor& input, const torch::Tensor& padding) {
+  torch::manual_seed(11);  // of the dropout
+  const torch::Tensor x = input.clone().requires_grad_();
+  auto [out, terms] = module(x, padding);
+  (out.square().sum() + terms->le.sum() + 2 * terms->lr.sum() - terms->tr.sum()).backward();
+  Pass pass{out.detach(), x.grad(), {}};
+  for (const auto& parameter : module->named_parameters()) pass.gradients.push_back(parameter.value().grad());
+  return pass;
+}
+
+void expect_close(const torch::Tensor& actual, const torch::Tensor& expected) {
+  const double scale = std::max(1.0, expected.abs().max().item<double>());
+  EXPECT_LT((actual - expected).abs().max().item<double>(), 2e-4 * scale);
+}
+
+TEST(EncoderLayer, FusedIsTheSameAsItsPartsAlsoWithDropout) {
+  const torch::Tensor x = torch::randn({3, 90, 24});
+  torch::Tensor padding = torch::zeros({3, 90}, torch::kBool);
+  padding[1].slice(0, 50) = true;
+  for (const bool norm_first : {false, true}) {
+    for (const bool recompute : {false, true}) {
+      for (const double dropout : {0.0, 0.3}) {
+        SCOPED_TRACE(c10::str("norm_first ", norm_first, ", recompute ", recompute, ", dropout ", dropout));
+        const Pass parts = run(layer(/*fused=*/false, norm_first, false, dropout), x, padding);
+        const Pass fused = run(layer(/*fused=*/true, norm_first, recompute, dropout), x, padding);
+        expect_close(fused.out, parts.out);
+        expect_close(fused.x_gradient, parts.x_gradient);
+        ASSERT_EQ(fused.gradients.size(), parts.gradients.size());
+        for (size_t i = 0; i < parts.gradients.size(); ++i) expect_close(fused.gradients[i], parts.gradients[i]);
+      }
+    }
+  }
+}
+
+TEST(EncoderLayer, RecomputingGivesTheSameBits) {
+  const torch::Tensor x = torch::randn({2, 300, 24});
+  const torch::Tensor padding = torch::zeros({2, 300}, torch::kBool);
+  const Pass kept = run(layer(true, /*norm_first=*/false, /*recompute=*/false, 0.2), x, padding);
+  const Pass again = run(layer(true, /*norm_first=*/false, /*recompute=*/true, 0.2), x, padding);
+  EXPECT_TRUE(at::equal(kept.x_gradient, again.x_gradient));
+  for (size_t i = 0; i < kept.gradients.size(); ++i) EXPECT_TRUE(at::equal(kept.gradients[i], again.gradients[i]));
+}
+
+TEST(EncoderLayer, IsComposedInDouble) {
+  EncoderLayer module = layer(true, false, false, 0.1);
+  module->to(torch::kDouble);
+  auto [out, terms] = module(torch::randn({2, 9, 24}, torch::kDouble));
+  EXPECT_EQ(out.scalar_type(), torch::kDouble);
+  EXPECT_TRUE(terms.has_value());
+}
+
+TEST(EncoderLayer, ErrorsAreOneLine) {
+  EncoderLayer module = layer(true, false, false, 0);
+  try {
+    module(torch::randn({2, 9, 20}));
+    FAIL() << "a width of 20 was taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("20"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace primal::nn
