@@ -12,6 +12,9 @@ from primal.attention import PrimalAttention, padding_mask
 from primal.ksvd import KsvdTerms
 
 
+RECOMPUTED_WIDTH = 128  # up to here, measured, computing the intermediates again is not slower than keeping them
+
+
 class EncoderLayer(nn.Module):
     """post-norm: x = norm1(x + attention(x)); x = norm2(x + feed_forward(x)). pre-norm: the norms before each part.
 
@@ -24,8 +27,8 @@ class EncoderLayer(nn.Module):
         dropout: after the attention, inside and after the feed-forward part.
         norm_first: pre-norm.
         activation: "gelu" or "relu".
-        recompute: keep only the input for the backward pass and compute the rest again: about a third more time, the
-            least memory.
+        recompute: keep only the input for the backward pass and compute the rest again: the least memory, and a third
+            more arithmetic. Default: up to width 128, where writing and reading the intermediates costs more.
         **attention: further options of PrimalAttention.
 
     Example::
@@ -45,7 +48,7 @@ class EncoderLayer(nn.Module):
         dropout: float = 0.0,
         norm_first: bool = False,
         activation: Literal["gelu", "relu"] = "gelu",
-        recompute: bool = False,
+        recompute: bool | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
         **attention: Any,
@@ -58,7 +61,8 @@ class EncoderLayer(nn.Module):
         if activation not in ("gelu", "relu"):
             raise ValueError(f"EncoderLayer: activation must be gelu or relu, got {activation!r}")
         factory = {"device": device, "dtype": dtype}
-        self.dropout, self.norm_first, self.activation, self.recompute = dropout, norm_first, activation, recompute
+        self.dropout, self.norm_first, self.activation = dropout, norm_first, activation
+        self.recompute = embed_dim <= RECOMPUTED_WIDTH if recompute is None else recompute
         self.attention = PrimalAttention(embed_dim, num_heads, rank, rows, **attention, **factory)
         self.linear1 = nn.Linear(embed_dim, feed_forward, **factory)
         self.linear2 = nn.Linear(feed_forward, embed_dim, **factory)

@@ -4,17 +4,16 @@
 #include "kernels/matrix_product.h"
 
 #include <hwy/aligned_allocator.h>
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>  // must come before highway.h
 #include <hwy/highway.h>
 
 #include <algorithm>
 
+#include "kernels/vector_loop-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace primal::kernels::HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using Floats = hn::ScalableTag<float>;
-using Vector = hn::Vec<Floats>;
 
 constexpr int64_t kLanes = hn::MaxLanes(Floats());  // the vectors of these targets have a fixed size
 constexpr int kPanelVectors = 2;
@@ -46,9 +45,12 @@ struct Block {
 
 // A row of a panel that is not full.
 HWY_NOINLINE void put_part(const Block& block, const float* HWY_RESTRICT row, float* HWY_RESTRICT c) {
-  for (int64_t j = 0; j < block.columns; ++j) {
-    c[j] = row[j] + (block.bias != nullptr ? block.bias[j] : 0.0f) + (block.add ? c[j] : 0.0f);
-  }
+  for_each_vector(block.columns, [&](int64_t j, auto lanes) HWY_ATTR {
+    Vector sum = hn::Load(Floats(), row + j);
+    if (block.bias != nullptr) sum = hn::Add(sum, lanes.load(block.bias + j));
+    if (block.add) sum = hn::Add(sum, lanes.load(c + j));
+    lanes.store(sum, c + j);
+  });
 }
 
 template <int kVectors>
@@ -80,6 +82,8 @@ HWY_INLINE void register_block(const Block& block, int64_t i) {
   const int64_t row_stride = block.a.row_stride, column_stride = block.a.column_stride;
   const float* HWY_RESTRICT panel = block.panel;
   Vector sums[kCount][kVectors];
+  // The result is often not in L1, a weight's gradient not even in L2: ask for it before the loop that needs it last.
+  for (int r = 0; r < kCount; ++r) hwy::Prefetch(block.c + (i + r) * block.c_stride);
   for (int r = 0; r < kCount; ++r) {
     for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
   }

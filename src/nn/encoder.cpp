@@ -12,6 +12,8 @@ namespace primal::nn {
 
 namespace {
 
+constexpr int64_t kRecomputedWidth = 128;  // measured: computing again is not slower than keeping up to here
+
 int64_t width_of(const EncoderLayerOptions& options) {
   return std::visit([](const auto& attention) { return attention.width; }, options.attention);
 }
@@ -63,7 +65,7 @@ EncoderLayerOutput EncoderLayerImpl::fused(const ops::AttentionArguments& argume
                                      .activation = options_.activation == Activation::gelu ? "gelu" : "relu",
                                      .epsilon = norm1->options.eps(),
                                      .dropout = drops ? options_.dropout : 0,
-                                     .recompute = options_.recompute};
+                                     .recompute = options_.recompute.value_or(width_of(options_) <= kRecomputedWidth)};
   for (int64_t& one : switches.seeds) one = seed();
   return with_plain_errors([&]() -> EncoderLayerOutput {
     auto [out, le, lr, tr] = ops::encoder_layer(arguments,

@@ -26,8 +26,10 @@ struct EncoderLayerOptions {
   double dropout = 0;        ///< after the attention, inside and after the feed-forward part
   bool norm_first = false;   ///< pre-norm; else post-norm
   Activation activation = Activation::gelu;
-  bool recompute = false;  ///< keep only the input for the backward pass: a third more time, the least memory
-  bool fused = true;       ///< as one operator where there is one; else composed of its parts
+  /// Keep only the input for the backward pass: the least memory, and a third more arithmetic. Default: up to width
+  /// 128, where writing and reading the intermediates costs more.
+  std::optional<bool> recompute{};
+  bool fused = true;  ///< as one operator where there is one; else composed of its parts
 };
 
 struct EncoderLayerOutput {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "kernels/cpu_target.h"
+#include "ops/fused/tile_space.h"
 #include "ops/running_mean.h"
 
 namespace primal::ops::fused {
@@ -33,7 +34,7 @@ float* data(const at::Tensor& tensor, int64_t offset = 0) { return tensor.mutabl
 // A chunk's rows of x with zeros at padded tokens; x itself where there is none.
 const float* cleared(const TokenMask& mask, Range range, int64_t width, const float* x, at::Tensor& space) {
   if (!mask.any(range)) return x;
-  if (!space.defined()) space = work_space({chunk_tokens(width), width});
+  if (!space.defined() || space.size(0) < range.size()) space = work_space({range.size(), width});
   std::copy_n(x, range.size() * width, data(space));
   mask.clear(range, width, data(space));
   return data(space);
@@ -62,13 +63,15 @@ AttentionForward attention(const AttentionArguments& a, bool keep_projected) {
   const at::Tensor le = work_space({tokens}), lr = work_space({tokens});
   const float* input = x.const_data_ptr<float>();
   for_each_tile({0, tokens}, pass.tile(), [&](Range tile, int64_t /*index*/) {
-    const auto space = tile_space(keep_projected ? 0 : tile.size(), 2 * width);
-    const auto inverse = tile_space(tile.size(), 2 * shape.heads), scores = tile_space(tile.size(), shape.scores());
-    float* projected = keep_projected ? data(result.projected, tile.begin * 2 * width) : space.get();
+    TileSpace space;
+    float* projected =
+        keep_projected ? data(result.projected, tile.begin * 2 * width) : space.take(tile.size(), 2 * width);
+    float* inverse = space.take(tile.size(), 2 * shape.heads);
+    float* scores = space.take(tile.size(), shape.scores());
     pass.project(input + tile.begin * width, tile, projected);
-    pass.scores(projected, tile, inverse.get(), scores.get());
-    pass.squares(scores.get(), tile, data(le, tile.begin), data(lr, tile.begin));
-    pass.output(scores.get(), tile, data(result.out, tile.begin * width));
+    pass.scores(projected, tile, inverse, scores);
+    pass.squares(scores, tile, data(le, tile.begin), data(lr, tile.begin));
+    pass.output(scores, tile, data(result.out, tile.begin * width));
   });
   result.le = pass.mean_of_squares(le);
   result.lr = pass.mean_of_squares(lr);
@@ -85,7 +88,7 @@ AttentionBackward attention_backward(const AttentionArguments& a, const at::Tens
   const AttentionShape& shape = pass.shape();
   const TokenMask& mask = pass.mask();
   const int64_t width = shape.width, tokens = shape.all_tokens();
-  const int64_t chunk_size = std::min(chunk_tokens(width), tokens);
+  const int64_t chunk_size = std::min(chunk_tokens(width, pass.tile()), tokens);
 
   AttentionGradients gradients(pass, terms);
   const AttentionGradients::Chunk space = gradients.chunk_space(chunk_size);

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
-#include <vector>
+#include "ops/fused/tile_space.h"
 
 namespace primal::ops::fused {
 
@@ -56,15 +56,16 @@ void AttentionGradients::score_tile(Range tile, int64_t index, const float* scor
   const AttentionShape& shape = pass_.shape();
   const int64_t row = shape.scores(), pieces = 2 * shape.heads;
   float* lambda = tile_lambda_.mutable_data_ptr<float>() + index * row;
-  std::vector<float> squares(static_cast<size_t>(row));
+  TileSpace space;
+  float* squares = space.take(1, row);
   for_each_sample(tile, shape.tokens, [&](Range part, int64_t sample) {
     const int64_t first = part.begin - tile.begin;
     kernels::score_gradient(scores + first * row, pass_.scores_of(part), slope_.const_data_ptr<float>() + sample * row,
                             inverse + first * pieces, gradient + first * row, along + first * pieces);
-    std::fill(squares.begin(), squares.end(), 0.0f);
-    kernels::add_squares(scores + first * row, pass_.scores_of(part), squares.data());
+    std::fill_n(squares, row, 0.0f);
+    kernels::add_squares(scores + first * row, pass_.scores_of(part), squares);
     const float* weight = half_weight_.const_data_ptr<float>() + sample * row;
-    for (int64_t j = 0; j < row; ++j) lambda[j] += weight[j] * squares[static_cast<size_t>(j)];
+    for (int64_t j = 0; j < row; ++j) lambda[j] += weight[j] * squares[j];
   });
 }
 
@@ -75,13 +76,15 @@ void AttentionGradients::tile(Range tile, int64_t index, const float* projected,
   float* scores = chunk.scores.mutable_data_ptr<float>() + offset * row;
   float* gradient = chunk.score_gradient.mutable_data_ptr<float>() + offset * row;
   float* projected_gradient = chunk.projected_gradient.mutable_data_ptr<float>() + offset * 2 * width;
-  const auto inverse = tile_space(tile.size(), pieces), along = tile_space(tile.size(), pieces);
+  TileSpace space;
+  float* inverse = space.take(tile.size(), pieces);
+  float* along = space.take(tile.size(), pieces);
 
-  pass_.scores(projected, tile, inverse.get(), scores);
+  pass_.scores(projected, tile, inverse, scores);
   output_back_.multiply({out_gradient, width}, tile.size(), {.data = gradient, .row_stride = row});
-  score_tile(tile, index, scores, inverse.get(), gradient, along.get());
+  score_tile(tile, index, scores, inverse, gradient, along);
 
-  kernels::negated_multiples(projected, pass_.heads_of(tile), along.get(), projected_gradient, 2 * width);
+  kernels::negated_multiples(projected, pass_.heads_of(tile), along, projected_gradient, 2 * width);
   for_each_sample(tile, shape.tokens, [&](Range part, int64_t sample) {
     const int64_t first = part.begin - tile.begin;
     for (int64_t side = 0; side < 2; ++side) {

@@ -34,7 +34,7 @@ class AttentionPass {
   const TokenMask& mask() const { return mask_; }
   const ScoreWeights& weights() const { return weights_; }
   const FoldedOutput& folded() const { return folded_; }
-  int64_t tile() const { return tile_tokens(shape_.width); }
+  int64_t tile() const { return tile_tokens(shape_.width, shape_.all_tokens()); }
 
   /// x: [T, D] -> q and k, [T, 2D].
   void project(const float* x, Range tile, float* projected) const;

@@ -5,6 +5,7 @@
 #include "kernels/cpu_target.h"
 #include "kernels/layer_norm.h"
 #include "ops/fused/encoder_pass.h"
+#include "ops/fused/tile_space.h"
 
 namespace primal::ops::fused {
 
@@ -37,7 +38,7 @@ class EncoderBackward {
         tokens_(pass.attention().shape().all_tokens()),
         width_(pass.attention().shape().width),
         inner_(pass.inner_width()),
-        chunk_(std::min(chunk_tokens(width_), tokens_)),
+        chunk_(std::min(chunk_tokens(width_, pass.tile()), tokens_)),
         tiles_((tokens_ + pass.tile() - 1) / pass.tile()),
         kept_(kept),
         linear1_back_(PackedMatrix::of_weight(a_.linear1_weight, /*transposed=*/false)),
@@ -66,8 +67,8 @@ class EncoderBackward {
     const float* x = a_.attention.query.const_data_ptr<float>();
     const float* gradient = out_gradient.const_data_ptr<float>();
     for_each_chunk(tokens_, chunk_, [&](Range chunk) {
-      const KeptTokens kept = kept_.defined() ? kept_tokens(a_, kept_, tokens_).from(chunk.begin, a_)
-                                              : kept_tokens(a_, recomputed_, chunk_);
+      const KeptTokens kept = kept_.defined() ? kept_tokens(a_, data(kept_), tokens_).from(chunk.begin, a_)
+                                              : kept_tokens(a_, data(recomputed_), chunk_);
       for_each_tile(chunk, pass_.tile(), [&](Range tile, int64_t index) {
         const int64_t offset = tile.begin - chunk.begin;
         backward_tile(tile, index, offset, x + tile.begin * width_, kept.from(offset, a_),
@@ -139,8 +140,9 @@ class EncoderBackward {
       kernels::add_column_sums(first, rows, width_, width_, data(tile_out_bias_, index * width_));
     }
     mask.clear(tile, width_, first);
-    const auto through = tile_space(rows, width_);
-    attention_.tile(tile, index, kept.projected, first, attention_space_, offset, through.get());
+    TileSpace space;
+    float* through = space.take(rows, width_);
+    attention_.tile(tile, index, kept.projected, first, attention_space_, offset, through);
     if (attended_.defined()) {
       float* attended = data(attended_, offset * width_);
       if (a_.norm_first) {
@@ -151,9 +153,9 @@ class EncoderBackward {
       if (mask.respect) mask.clear(tile, width_, attended);
     }
     if (a_.norm_first) {
-      norm1_.backward(a_.norm1, a_.epsilon, x, rows, index, through.get(), /*add=*/true, x_gradient);
+      norm1_.backward(a_.norm1, a_.epsilon, x, rows, index, through, /*add=*/true, x_gradient);
     } else {
-      kernels::add(through.get(), rows * width_, x_gradient);
+      kernels::add(through, rows * width_, x_gradient);
     }
   }
 
@@ -217,10 +219,9 @@ EncoderLayerForward encoder_layer(const EncoderLayerArguments& arguments, bool k
   if (keep) result.kept = work_space({tokens * kept_numbers(a)});
   const at::Tensor le = work_space({tokens}), lr = work_space({tokens});
   for_each_tile({0, tokens}, pass.tile(), [&](Range tile, int64_t /*index*/) {
-    at::Tensor space;
-    if (!keep) space = work_space({tile.size() * kept_numbers(a)});
-    const KeptTokens kept =
-        keep ? kept_tokens(a, result.kept, tokens).from(tile.begin, a) : kept_tokens(a, space, tile.size());
+    TileSpace space;
+    const KeptTokens kept = keep ? kept_tokens(a, data(result.kept), tokens).from(tile.begin, a)
+                                 : kept_tokens(a, space.take(tile.size(), kept_numbers(a)), tile.size());
     pass.forward(a.attention.query.const_data_ptr<float>() + tile.begin * width, tile, kept, data(le, tile.begin),
                  data(lr, tile.begin), data(result.out, tile.begin * width));
   });

@@ -7,6 +7,7 @@
 #include "kernels/dropout.h"
 #include "kernels/head_scores.h"
 #include "kernels/layer_norm.h"
+#include "ops/fused/tile_space.h"
 
 namespace primal::ops::fused {
 
@@ -42,9 +43,8 @@ KeptTokens KeptTokens::from(int64_t token, const EncoderLayerArguments& a) const
           after_second == nullptr ? nullptr : after_second + token * width};
 }
 
-KeptTokens kept_tokens(const EncoderLayerArguments& a, const at::Tensor& memory, int64_t tokens) {
+KeptTokens kept_tokens(const EncoderLayerArguments& a, float* data, int64_t tokens) {
   const int64_t width = a.attention.query.size(2);
-  float* data = memory.mutable_data_ptr<float>();
   float* inner = data + tokens * 3 * width;
   return {data, data + tokens * 2 * width, inner, a.norm_first ? nullptr : inner + tokens * a.linear1_weight.size(0)};
 }
@@ -74,31 +74,31 @@ void EncoderPass::drop(int which, Range tile, int64_t width, float* x) const {
 void EncoderPass::forward(const float* x, Range tile, const KeptTokens& kept, float* le, float* lr, float* out) const {
   const AttentionShape& shape = attention_.shape();
   const int64_t width = shape.width, rows = tile.size(), inner_width = this->inner_width();
-  const auto space = tile_space(rows, width), inverse = tile_space(rows, 2 * shape.heads);
-  const auto scores = tile_space(rows, shape.scores());
+  TileSpace space;
+  float* middle = space.take(rows, width);  // first what the attention sees, then what the feed-forward part does
+  float* inverse = space.take(rows, 2 * shape.heads);
+  float* scores = space.take(rows, shape.scores());
   const float* attended = x;
   if (a_.norm_first) {
-    norm(a_.norm1, x, rows, space.get());
-    attended = space.get();
+    norm(a_.norm1, x, rows, middle);
+    attended = middle;
   }
   attention_.project(attended, tile, kept.projected);
-  attention_.scores(kept.projected, tile, inverse.get(), scores.get());
-  if (le != nullptr) attention_.squares(scores.get(), tile, le, lr);
-  attention_.output(scores.get(), tile, kept.after_first);
+  attention_.scores(kept.projected, tile, inverse, scores);
+  if (le != nullptr) attention_.squares(scores, tile, le, lr);
+  attention_.output(scores, tile, kept.after_first);
   drop(0, tile, width, kept.after_first);
   kernels::add(x, rows * width, kept.after_first);
 
-  // The feed-forward part of what the norm gives.
-  float* middle = space.get();
   norm(a_.norm_first ? a_.norm2 : a_.norm1, kept.after_first, rows, middle);
   linear1_.multiply({middle, width}, rows,
                     {.data = kept.inner, .row_stride = inner_width, .bias = a_.linear1_bias.const_data_ptr<float>()});
   if (out == nullptr && a_.norm_first) return;
-  const auto activated = tile_space(rows, inner_width);
-  kernels::activate(a_.activation, kept.inner, rows * inner_width, activated.get());
-  drop(1, tile, inner_width, activated.get());
+  float* activated = space.take(rows, inner_width);
+  kernels::activate(a_.activation, kept.inner, rows * inner_width, activated);
+  drop(1, tile, inner_width, activated);
   float* result = a_.norm_first ? out : kept.after_second;
-  linear2_.multiply({activated.get(), inner_width}, rows,
+  linear2_.multiply({activated, inner_width}, rows,
                     {.data = result, .row_stride = width, .bias = a_.linear2_bias.const_data_ptr<float>()});
   drop(2, tile, width, result);
   kernels::add(a_.norm_first ? kept.after_first : middle, rows * width, result);

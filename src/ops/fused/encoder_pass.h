@@ -16,7 +16,7 @@ struct KeptTokens {
 };
 
 /// Where they lie in one piece of memory for `tokens` tokens.
-KeptTokens kept_tokens(const EncoderLayerArguments& a, const at::Tensor& memory, int64_t tokens);
+KeptTokens kept_tokens(const EncoderLayerArguments& a, float* memory, int64_t tokens);
 
 class EncoderPass {
  public:

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 
 namespace primal::ops::fused {
 
@@ -18,20 +17,19 @@ struct Range {
   int64_t size() const { return end - begin; }
 };
 
-/// Tokens per tile: 48 at width 512 (q and k of a tile take 200 KiB), at most 192. A multiple of every register block.
-inline int64_t tile_tokens(int64_t width) {
-  return std::clamp<int64_t>(24576 / std::max<int64_t>(1, width) / 12 * 12, 24, 192);
+/// Tokens per tile, a multiple of a register block: at most 96 at width 512 (its input takes 200 KiB of L2) and 192 at
+/// most. Smaller tiles would read the packed weights, which are larger than L2, more often; the number of tiles is close
+/// to a multiple of four, so that threads share them evenly.
+inline int64_t tile_tokens(int64_t width, int64_t tokens) {
+  constexpr int64_t kBlock = 6;
+  const int64_t most = std::clamp<int64_t>(49152 / std::max<int64_t>(1, width), 2 * kBlock, 192);
+  const int64_t four = 4 * std::max<int64_t>(1, (tokens + 4 * most - 1) / (4 * most));
+  return std::max<int64_t>(1, ((tokens + four - 1) / four + kBlock - 1) / kBlock) * kBlock;
 }
 
-/// Tokens per chunk: about 2 MiB per `width` numbers a token. Four tiles or a multiple, so that threads share evenly.
-inline int64_t chunk_tokens(int64_t width) {
-  const int64_t four_tiles = 4 * tile_tokens(width);
-  return std::max<int64_t>(1, (int64_t{1} << 19) / std::max<int64_t>(1, width) / four_tiles) * four_tiles;
-}
-
-/// Work space of a tile, without values.
-inline std::unique_ptr<float[]> tile_space(int64_t tokens, int64_t width) {
-  return std::make_unique_for_overwrite<float[]>(static_cast<size_t>(tokens * width));
+/// Tokens per chunk: a multiple of four tiles, about 2 MiB per `width` numbers a token.
+inline int64_t chunk_tokens(int64_t width, int64_t tile) {
+  return std::max<int64_t>(1, (int64_t{1} << 19) / std::max<int64_t>(1, width) / (4 * tile)) * 4 * tile;
 }
 
 /// body(range, index of the tile counted from token 0), in parallel.

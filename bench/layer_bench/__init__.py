@@ -1,0 +1,1 @@
+"""`primal bench`: our layer beside other implementations and other attentions, everything measured in one run."""

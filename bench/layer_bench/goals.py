@@ -1,0 +1,121 @@
+"""What we want to reach, judged on the best of the repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from layer_bench.results import Results, quotient
+
+LONG = 8192  # the length at which softmax attention must be far behind
+
+
+@dataclass(frozen=True)
+class Goal:
+    case: str
+    name: str
+    relation: str  # "<=" or ">="
+    limit: float
+    value: float | None
+
+    @property
+    def status(self) -> str:
+        if self.value is None:
+            return "not measured"
+        reached = self.value <= self.limit if self.relation == "<=" else self.value >= self.limit
+        return "pass" if reached else "miss"
+
+    def as_dict(self) -> dict[str, object]:
+        return {**vars(self), "status": self.status}
+
+
+def goals(results: Results) -> list[Goal]:
+    """Of the cases that were run."""
+    return [goal for case in results.cases for goal in GOALS[case](results)]
+
+
+def _layer(results: Results) -> Iterator[Goal]:
+    wanted = {"forward": (1.15, 1.4, 1.15), "forward+backward": (1.20, 1.6, 1.25)}
+    for what, (floor, eager, compiled) in wanted.items():
+        for length in results.lengths("layer", what):
+            place = ("layer", what, length)
+            name = f"{what}, N={length}:"
+            yield Goal("layer", f"{name} time over floor", "<=", floor, results.ratio(*place, "ours", "floor"))
+            yield Goal("layer", f"{name} faster than eager", ">=", eager, results.ratio(*place, "eager", "ours"))
+            faster = results.ratio(*place, "compile", "ours")
+            yield Goal("layer", f"{name} faster than torch.compile", ">=", compiled, faster)
+            if length == LONG:
+                faster = results.ratio(*place, "softmax", "ours")
+                yield Goal("layer", f"{name} faster than softmax", ">=", 12, faster)
+
+
+def _encoder(results: Results) -> Iterator[Goal]:
+    yield from ()
+
+
+def _lra(results: Results) -> Iterator[Goal]:
+    for length in results.lengths("lra", "training step"):
+        faster = results.ratio("lra", "training step", length, "eager", "ours")
+        yield Goal("lra", f"training step, N={length}: faster than eager", ">=", 3, faster)
+
+
+def _decode(results: Results) -> Iterator[Goal]:
+    positions = results.lengths("decode", "token")
+    if not positions:
+        return
+    first, last = positions[0], positions[-1]
+    for what, name in (("token", "time"), ("state", "memory")):
+        early, late = (results.find("decode", what, p, "ours") for p in (first, last))
+        value = quotient(late and late.best, early and early.best)
+        yield Goal("decode", f"{name} per token at {last} over {first}", "<=", 1.1 if what == "token" else 1, value)
+    faster = results.ratio("decode", "token", last, "softmax", "ours")
+    yield Goal("decode", f"token at {last}: faster than softmax with cache", ">=", 20, faster)
+
+
+def _memory(results: Results) -> Iterator[Goal]:
+    for what in ("layer", "encoder", "LRA model"):
+        for length in results.lengths("memory", what):
+            share = results.ratio("memory", what, length, "ours", "eager")
+            yield Goal("memory", f"{what}, N={length}: peak over eager's", "<=", 0.5, share)
+
+
+def _growth(results: Results) -> Iterator[Goal]:
+    for what in ("forward", "forward+backward"):
+        lengths = results.lengths("growth", what)
+        found = [m for m in (results.find("growth", what, n, "ours") for n in lengths) if m is not None]
+        per_token = [m.best / m.tokens for m in found]
+        value = max(per_token) / min(per_token) if len(per_token) > 1 else None
+        yield Goal("growth", f"{what}: time per token over all N, largest over smallest", "<=", 1.1, value)
+
+
+def _small(results: Results) -> Iterator[Goal]:
+    for what in ("forward", "forward+backward"):
+        for length in results.lengths("small", what):
+            share = results.ratio("small", what, length, "ours", "eager")
+            yield Goal("small", f"{what}, N={length}: time over eager's", "<=", 1, share)
+
+
+def _threads(results: Results) -> Iterator[Goal]:
+    counts = results.lengths("threads", "forward+backward")
+    if 2 in counts:
+        one, two = (results.find("threads", "forward+backward", count, "ours") for count in (1, 2))
+        value = quotient(one and one.best, two and two.best)
+        yield Goal("threads", "2 threads faster than 1", ">=", 1.8, value)
+
+
+def _epoch(results: Results) -> Iterator[Goal]:
+    faster = results.ratio("epoch", "JapaneseVowels", 0, "eager", "ours")
+    yield Goal("epoch", "training epoch: faster than eager", ">=", 2, faster)
+
+
+GOALS = {
+    "layer": _layer,
+    "encoder": _encoder,
+    "lra": _lra,
+    "decode": _decode,
+    "memory": _memory,
+    "growth": _growth,
+    "small": _small,
+    "threads": _threads,
+    "epoch": _epoch,
+}

@@ -1,0 +1,123 @@
+"""How large each case is: the sizes that the goals speak of, smaller ones for a look, tiny ones for the tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+CASES = {
+    "layer": "the attention layer alone: forward, forward+backward, training step; against the floor",
+    "encoder": "a whole encoder layer: forward, forward+backward, training step",
+    "lra": "a training step of the LRA model",
+    "decode": "causal decoding per token, against softmax attention with a key-value cache",
+    "memory": "peak memory of forward+backward, each subject in a process of its own",
+    "growth": "time per token and peak memory over the length of the sequence",
+    "small": "the smallest useful call: what a call costs",
+    "threads": "one thread against several",
+    "epoch": "a training epoch of the program, against eager PyTorch (bench/train_epoch.py)",
+}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """D, H, s and n of an attention layer."""
+
+    width: int
+    heads: int
+    rank: int
+    rows: int
+
+    def __str__(self) -> str:
+        return f"D={self.width} H={self.heads} s={self.rank} n={self.rows}"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    name: str
+    cases: tuple[str, ...]  # by default
+    repeats: int
+    compiled: bool  # torch.compile takes 10 s and more for each graph
+    compiled_lengths: tuple[int, ...]  # of the layer alone
+    shape: Shape
+    lengths: tuple[int, ...]
+    tokens: int  # of the whole batch, at every length
+    middle: int  # the length of what is measured at one length only
+    feed_forward: int
+    lra: Shape
+    lra_batch: int
+    lra_length: int
+    lra_feed_forward: int
+    growth: tuple[int, ...]
+    growth_softmax: int  # softmax attention is measured up to this length
+    decode_batch: int
+    decode_positions: tuple[int, int]
+    epochs: int
+    epoch_rounds: int
+    limit_size: int  # of the matrices that measure the peak rate
+
+
+FULL = Sizes(
+    name="full",
+    cases=tuple(CASES),
+    repeats=7,
+    compiled=True,
+    compiled_lengths=(512, 2048, 8192),
+    shape=Shape(512, 8, 30, 300),
+    lengths=(512, 2048, 8192),
+    tokens=8192,
+    middle=2048,
+    feed_forward=2048,
+    lra=Shape(64, 2, 20, 200),
+    lra_batch=32,
+    lra_length=2048,
+    lra_feed_forward=128,
+    growth=(1024, 4096, 16384, 65536, 131072),
+    growth_softmax=16384,
+    decode_batch=8,
+    decode_positions=(64, 8192),
+    epochs=3,
+    epoch_rounds=2,
+    limit_size=2048,
+)
+
+QUICK = replace(
+    FULL,
+    name="quick",
+    cases=tuple(case for case in CASES if case != "epoch"),
+    repeats=3,
+    compiled=False,
+    compiled_lengths=(2048,),
+    lengths=(512, 2048),
+    tokens=2048,
+    lra_batch=4,
+    growth=(1024, 4096, 16384),
+    growth_softmax=4096,
+    epochs=1,
+    epoch_rounds=1,
+    limit_size=1024,
+)
+
+TINY = replace(
+    FULL,
+    name="tiny",
+    repeats=2,
+    compiled=False,
+    compiled_lengths=(),
+    shape=Shape(16, 2, 3, 8),
+    lengths=(8, 16),
+    tokens=32,
+    middle=16,
+    feed_forward=32,
+    lra=Shape(8, 2, 3, 8),
+    lra_batch=2,
+    lra_length=16,
+    lra_feed_forward=16,
+    growth=(16, 64),
+    growth_softmax=64,
+    decode_batch=2,
+    decode_positions=(4, 32),
+    epochs=1,
+    epoch_rounds=1,
+    limit_size=64,
+)
+
+SIZES = {sizes.name: sizes for sizes in (FULL, QUICK, TINY)}
