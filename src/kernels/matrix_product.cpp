@@ -182,9 +182,14 @@ void pack_panel(MatrixView b, int64_t depth, int64_t columns, float* HWY_RESTRIC
 }
 
 void pack_all(MatrixView b, int64_t depth, int64_t columns, float* packed) {
-  for (int64_t j = 0; j < columns; j += kPanel, packed += depth * kPanel) {
-    pack_panel({b.data + j * b.column_stride, b.row_stride, b.column_stride}, depth, std::min(kPanel, columns - j),
-               packed);
+  // Rows are read from end to end, a few at a time: a panel by itself would touch a new page with every row.
+  const int64_t strip = b.column_stride == 1 ? 8 : depth;
+  for (int64_t k = 0; k < depth; k += strip) {
+    const int64_t rows = std::min(strip, depth - k);
+    for (int64_t j = 0; j < columns; j += kPanel) {
+      pack_panel({b.data + k * b.row_stride + j * b.column_stride, b.row_stride, b.column_stride}, rows,
+                 std::min(kPanel, columns - j), packed + j * depth + k * kPanel);
+    }
   }
 }
 
@@ -222,7 +227,10 @@ void pack_left(const float* a, int64_t stride, int64_t depth, int64_t count, flo
 }
 
 void add_outer(const float* a, int64_t a_stride, const float* b, int64_t b_stride, ProductShape shape, float* c,
-               int64_t c_stride) {
+               int64_t c_stride, bool add) {
+  if (shape.depth == 0 && !add) {
+    for (int64_t i = 0; i < shape.rows; ++i) std::fill_n(c + i * c_stride, shape.columns, 0.0f);
+  }
   if (shape.columns == 0 || shape.depth == 0) return;
   const int64_t widest = std::min(kOuterColumns, (shape.columns + kPanel - 1) / kPanel * kPanel);
   const int64_t deepest = std::min(kOuterDepth, shape.depth);
@@ -245,7 +253,7 @@ void add_outer(const float* a, int64_t a_stride, const float* b, int64_t b_strid
                        c + (i + ir) * c_stride + j + jr,
                        c_stride,
                        std::min(kPanel, columns - jr),
-                       /*add=*/true,
+                       add || k > 0,
                        nullptr,
                        nullptr,
                        0},
@@ -284,8 +292,8 @@ void multiply(MatrixView a, const float* packed, ProductShape shape, const Produ
 }
 
 void add_outer_products(const float* a, int64_t a_stride, const float* b, int64_t b_stride, ProductShape shape,
-                        float* c, int64_t c_stride) {
-  HWY_DYNAMIC_DISPATCH(add_outer)(a, a_stride, b, b_stride, shape, c, c_stride);
+                        float* c, int64_t c_stride, bool add) {
+  HWY_DYNAMIC_DISPATCH(add_outer)(a, a_stride, b, b_stride, shape, c, c_stride, add);
 }
 
 }  // namespace primal::kernels

@@ -35,9 +35,9 @@ AttentionGradients::AttentionGradients(const AttentionPass& pass, TermGradients 
   const at::Tensor e = terms_.le * pass.token_weight(), r = terms_.lr * pass.token_weight();
   slope_ = spread(e, r, a.lam);
   half_weight_ = spread(e * 0.5, r * 0.5, at::ones_like(a.lam));
-  q_k_weight_ = zeros({2 * shape.width, shape.width});
-  folded_ = zeros({shape.scores(), shape.width});
-  weights_x_ = at::zeros_like(pass.weights().plain);
+  q_k_weight_ = work_space({2 * shape.width, shape.width});
+  folded_ = work_space({shape.scores(), shape.width});
+  weights_x_ = at::empty_like(pass.weights().plain);
   const int64_t tiles = (shape.all_tokens() + pass.tile() - 1) / pass.tile();
   tile_bias_ = zeros({tiles, 2 * shape.width});
   tile_out_bias_ = zeros({tiles, shape.width});
@@ -111,9 +111,9 @@ void AttentionGradients::chunk(Range range, const float* x, const float* project
   const int64_t width = shape.width, d = shape.head_width(), row = shape.scores(), tokens = range.size();
   const float* gradient = chunk.score_gradient.const_data_ptr<float>();
   add_outer_products(chunk.projected_gradient.const_data_ptr<float>(), 2 * width, x, width, {2 * width, width, tokens},
-                     q_k_weight_.mutable_data_ptr<float>());
+                     q_k_weight_.mutable_data_ptr<float>(), range.begin > 0);
   add_outer_products(chunk.scores.const_data_ptr<float>(), row, out_gradient, width, {row, width, tokens},
-                     folded_.mutable_data_ptr<float>());
+                     folded_.mutable_data_ptr<float>(), range.begin > 0);
 
   // We|X and Wr|X: the tokens of each sample, or all of them for weights that do not depend on data.
   const int64_t length = weights_x_.size(0) == 1 ? shape.all_tokens() : shape.tokens;
@@ -128,7 +128,8 @@ void AttentionGradients::chunk(Range range, const float* x, const float* project
       kernels::add_outer_products(projected + from * 2 * width + side * width + head * d, 2 * width,
                                   gradient + from * row + (2 * head + side) * shape.rank, row,
                                   {d, shape.rank, to - from},
-                                  result + ((sample * 2 + side) * shape.heads + head) * d * shape.rank, shape.rank);
+                                  result + ((sample * 2 + side) * shape.heads + head) * d * shape.rank, shape.rank,
+                                  /*add=*/from + range.begin > sample * length);
     }
   });
 }

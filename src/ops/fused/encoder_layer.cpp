@@ -56,8 +56,8 @@ class EncoderBackward {
     activated_ = work_space({chunk_, inner_});
     inner_gradient_ = work_space({chunk_, inner_});
     result_.x = at::empty_like(a_.attention.query);
-    result_.linear1_weight = at::zeros_like(a_.linear1_weight);
-    result_.linear2_weight = at::zeros_like(a_.linear2_weight);
+    result_.linear1_weight = at::empty_like(a_.linear1_weight);
+    result_.linear2_weight = at::empty_like(a_.linear2_weight);
     tile_bias1_ = zeros({tiles_, inner_});
     tile_bias2_ = zeros({tiles_, width_});
     if (published_mask()) tile_out_bias_ = zeros({tiles_, width_});
@@ -162,9 +162,9 @@ class EncoderBackward {
   void weights(Range chunk, const float* x, const KeptTokens& kept) {
     const int64_t count = chunk.size();
     add_outer_products(data(inner_gradient_), inner_, data(middle_), width_, {inner_, width_, count},
-                       data(result_.linear1_weight));
+                       data(result_.linear1_weight), chunk.begin > 0);
     add_outer_products(data(second_gradient_), width_, data(activated_), inner_, {width_, inner_, count},
-                       data(result_.linear2_weight));
+                       data(result_.linear2_weight), chunk.begin > 0);
     attention_.chunk(chunk, attended_.defined() ? data(attended_) : x, kept.projected, data(attention_gradient_),
                      attention_space_);
   }

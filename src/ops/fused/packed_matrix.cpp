@@ -58,13 +58,13 @@ void PackedMatrix::multiply(kernels::MatrixView a, int64_t rows, const kernels::
 }
 
 void add_outer_products(const float* a, int64_t a_stride, const float* b, int64_t b_stride, kernels::ProductShape shape,
-                        float* c) {
+                        float* c, bool add) {
   constexpr int64_t kRows = 48;  // per unit of work: a multiple of every register block
   const int64_t units = (shape.rows + kRows - 1) / kRows;
   at::parallel_for(0, units, 1, [&](int64_t first, int64_t end) {
     const int64_t begin = first * kRows, rows = std::min(shape.rows, end * kRows) - begin;
     kernels::add_outer_products(a + begin, a_stride, b, b_stride, {rows, shape.columns, shape.depth},
-                                c + begin * shape.columns, shape.columns);
+                                c + begin * shape.columns, shape.columns, add);
   });
 }
 

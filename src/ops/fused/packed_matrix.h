@@ -34,9 +34,9 @@ class PackedMatrix {
   int64_t depth_ = 0, columns_ = 0;
 };
 
-/// c [rows, columns] += a^T b over all rows of a [depth, rows] and b [depth, columns], in parallel over the rows of c.
-/// The result does not depend on the number of threads.
+/// c [rows, columns] += a^T b, or = without `add`, over all rows of a [depth, rows] and b [depth, columns], in parallel
+/// over the rows of c. The result does not depend on the number of threads.
 void add_outer_products(const float* a, int64_t a_stride, const float* b, int64_t b_stride, kernels::ProductShape shape,
-                        float* c);
+                        float* c, bool add);
 
 }  // namespace primal::ops::fused

@@ -18,8 +18,8 @@ struct Range {
 };
 
 /// Tokens per tile, a multiple of a register block: at most 96 at width 512 (its input takes 200 KiB of L2) and 192 at
-/// most. Smaller tiles would read the packed weights, which are larger than L2, more often; the number of tiles is close
-/// to a multiple of four, so that threads share them evenly.
+/// most. Smaller tiles would read the packed weights, which are larger than L2, more often; the number of tiles is
+/// close to a multiple of four, so that threads share them evenly.
 inline int64_t tile_tokens(int64_t width, int64_t tokens) {
   constexpr int64_t kBlock = 6;
   const int64_t most = std::clamp<int64_t>(49152 / std::max<int64_t>(1, width), 2 * kBlock, 192);
