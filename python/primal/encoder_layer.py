@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from primal.attention import PrimalAttention, padding_mask
 from primal.ksvd import KsvdTerms
 
-
 RECOMPUTED_WIDTH = 128  # up to here, measured, computing the intermediates again is not slower than keeping them
 
 
