@@ -276,8 +276,10 @@ def test_an_interrupted_run_keeps_the_finished_cases(tmp_path):
     command = [sys.executable, ROOT / "bench" / "layer_bench", "--sizes", "tiny", "--threads", "1"]
     command += ["--cases", "decode,memory", "--json", tmp_path / "a.json"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    # A group of its own, as of a terminal: Ctrl-C reaches the children too.
-    with subprocess.Popen(list(map(str, command)), start_new_session=True, **pipes) as running:
+    # A group of its own, as of a terminal: Ctrl-C reaches the children too. Tests in the background inherit that the
+    # signal is ignored; here it must not be.
+    listening = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    with subprocess.Popen(list(map(str, command)), start_new_session=True, **listening, **pipes) as running:
         seen = [next(line for line in running.stderr if "memory" in line)]
         time.sleep(0.5)
         os.killpg(running.pid, signal.SIGINT)
