@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from primal.attention import PrimalAttention, padding_mask
 from primal.ksvd import KsvdTerms
 
-RECOMPUTED_WIDTH = 128  # up to here, measured, computing the intermediates again is not slower than keeping them
+RECOMPUTED_WIDTH = 128  # a guess between widths 64, where recomputing was faster, and 512
 
 
 class EncoderLayer(nn.Module):
@@ -27,7 +27,7 @@ class EncoderLayer(nn.Module):
         norm_first: pre-norm.
         activation: "gelu" or "relu".
         recompute: keep only the input for the backward pass and compute the rest again: the least memory, and a third
-            more arithmetic. Default: up to width 128, where writing and reading the intermediates costs more.
+            more arithmetic. Default: up to width 128, since narrow layers spend their time on memory.
         **attention: further options of PrimalAttention.
 
     Example::
