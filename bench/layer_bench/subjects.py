@@ -47,31 +47,32 @@ class EagerPrimalAttention(nn.Module):
         return out, primal.KsvdTerms(le, lr, tr.expand(len(x)))
 
 
-class SoftmaxAttention(nn.Module):
+class ValueAttention(nn.Module):
+    """Queries, keys and values by heads, mixed in some way, then the output projection."""
+
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
         self.qkv_proj, self.out_proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
 
     def forward(self, x: Tensor) -> tuple[Tensor, None]:
-        q, k, v = (split(part, self.heads) for part in self.qkv_proj(x).chunk(3, dim=-1))
-        return self.out_proj(merge(F.scaled_dot_product_attention(q, k, v))), None
+        parts = (split(part, self.heads) for part in self.qkv_proj(x).chunk(3, dim=-1))
+        return self.out_proj(merge(self.mix(*parts))), None
 
 
-class LinearAttention(nn.Module):
+class SoftmaxAttention(ValueAttention):
+    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return F.scaled_dot_product_attention(q, k, v)
+
+
+class LinearAttention(ValueAttention):
     """Katharopoulos et al. 2020: phi(u) = elu(u) + 1."""
 
-    def __init__(self, width: int, heads: int) -> None:
-        super().__init__()
-        self.heads = heads
-        self.qkv_proj, self.out_proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
-
-    def forward(self, x: Tensor) -> tuple[Tensor, None]:
-        q, k, v = (split(part, self.heads) for part in self.qkv_proj(x).chunk(3, dim=-1))
+    def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         q, k = F.elu(q) + 1, F.elu(k) + 1
         summary = k.transpose(-1, -2) @ v  # [B, H, d, d]
         scale = q @ k.sum(-2)[..., None]  # [B, H, N, 1]
-        return self.out_proj(merge(q @ summary / scale)), None
+        return q @ summary / scale
 
 
 def attention(name: str, shape: Shape) -> nn.Module:

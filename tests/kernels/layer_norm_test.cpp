@@ -4,46 +4,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <random>
 #include <vector>
 
 #include "support/cpu_targets.h"
+#include "support/expected.h"
 
 namespace primal::kernels {
 namespace {
 
+using tests::Expected;
+using tests::kRounding;
 using tests::on_every_cpu_target;
 
 constexpr float kUntouched = -77;  // what stands where a kernel must not write
 constexpr int64_t kMargin = 20;    // elements before and after, more than the widest vector
-constexpr double kRounding = std::numeric_limits<float>::epsilon();
-
-/// What should be in memory after a call. Where it writes nothing, the tolerance stays 0.
-struct Expected {
-  explicit Expected(const std::vector<float>& before)
-      : value(before.begin(), before.end()), tolerance(before.size(), 0.0) {}
-
-  void add(size_t i, double term, double error) {
-    value[i] += term;
-    tolerance[i] += error + kRounding * std::abs(value[i]);
-  }
-  void set(size_t i, double number, double error) {
-    value[i] = tolerance[i] = 0;
-    add(i, number, error);
-  }
-
-  void expect_equal(const std::vector<float>& actual) const {
-    ASSERT_EQ(actual.size(), value.size());
-    for (size_t i = 0; i < value.size(); ++i) {
-      if (!(std::abs(actual[i] - value[i]) <= tolerance[i])) {
-        FAIL() << "element " << i << " is " << actual[i] << " instead of " << value[i] << " +- " << tolerance[i];
-      }
-    }
-  }
-
-  std::vector<double> value, tolerance;
-};
 
 /// The arrays of one call: random numbers between margins, beginning misaligned.
 struct Call {

@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "support/cpu_targets.h"
+#include "support/expected.h"
 
 namespace primal::kernels {
 namespace {
 
+using tests::Expected;
 using tests::on_every_cpu_target;
 
 constexpr float kUntouched = -77;  // what stands where a kernel must not write
@@ -63,23 +65,6 @@ struct Panels {
 
   int64_t size;
   hwy::AlignedFreeUniquePtr<float[]> memory;
-};
-
-/// What should be in memory after a call. Where it writes nothing, the tolerance stays 0.
-struct Expected {
-  explicit Expected(const std::vector<float>& before)
-      : value(before.begin(), before.end()), tolerance(before.size(), 0.0) {}
-
-  void expect_equal(const std::vector<float>& actual) const {
-    ASSERT_EQ(actual.size(), value.size());
-    for (size_t i = 0; i < value.size(); ++i) {
-      if (!(std::abs(actual[i] - value[i]) <= tolerance[i])) {
-        FAIL() << "element " << i << " is " << actual[i] << " instead of " << value[i] << " +- " << tolerance[i];
-      }
-    }
-  }
-
-  std::vector<double> value, tolerance;
 };
 
 struct Case {

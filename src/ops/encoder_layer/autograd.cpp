@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
+#include "ops/attention/dispatch.h"
 #include "ops/encoder_layer/arguments.h"
 #include "ops/encoder_layer/encoder_layer.h"
 #include "ops/fused/attention.h"
@@ -17,8 +18,6 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Variable;
 using torch::autograd::variable_list;
 
-using FourTensors = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
-using FiveTensors = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 using ForwardSignature = FourTensors(PRIMAL_ENCODER_PARAMETERS);
 using KeepingSignature = FiveTensors(PRIMAL_ENCODER_PARAMETERS);
 using BackwardSignature = std::vector<at::Tensor>(const at::Tensor& grad_out, const at::Tensor& grad_le,

@@ -2,14 +2,12 @@
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
+#include "ops/attention/dispatch.h"
 #include "ops/encoder_layer/arguments.h"
 
 namespace primal::ops {
 
 namespace {
-
-using FourTensors = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
-using FiveTensors = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
 FourTensors encoder_layer_forward(PRIMAL_ENCODER_PARAMETERS) {
   const auto a = encoder_arguments(PRIMAL_ENCODER_ARGUMENTS);

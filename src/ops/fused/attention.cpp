@@ -29,8 +29,6 @@ at::Tensor projected_tokens(const AttentionArguments& a) {
   return a.mode.causal ? running_mean(a.query, left_out(a)) : a.query.contiguous();
 }
 
-float* data(const at::Tensor& tensor, int64_t offset = 0) { return tensor.mutable_data_ptr<float>() + offset; }
-
 // A chunk's rows of x with zeros at padded tokens; x itself where there is none.
 const float* cleared(const TokenMask& mask, Range range, int64_t width, const float* x, at::Tensor& space) {
   if (!mask.any(range)) return x;

@@ -9,8 +9,6 @@ namespace primal::ops::fused {
 
 namespace {
 
-at::Tensor zeros(at::IntArrayRef sizes) { return at::zeros(sizes, at::kFloat); }
-
 // Copies: the results of an operator must not share memory.
 std::tuple<at::Tensor, at::Tensor> halves(const at::Tensor& both) {
   const int64_t half = both.size(0) / 2;

@@ -11,10 +11,6 @@ namespace primal::ops::fused {
 
 namespace {
 
-float* data(const at::Tensor& tensor, int64_t offset = 0) { return tensor.mutable_data_ptr<float>() + offset; }
-
-at::Tensor zeros(at::IntArrayRef sizes) { return at::zeros(sizes, at::kFloat); }
-
 // The gradients of a layer norm, summed per tile.
 struct NormSums {
   at::Tensor weight, bias;  // [tiles, D]

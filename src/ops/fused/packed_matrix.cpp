@@ -29,6 +29,8 @@ void pack_in_parallel(kernels::MatrixView b, int64_t depth, int64_t columns, flo
 
 at::Tensor work_space(at::IntArrayRef sizes) { return at::empty(sizes, at::kFloat); }
 
+at::Tensor zeros(at::IntArrayRef sizes) { return at::zeros(sizes, at::kFloat); }
+
 PackedMatrix::PackedMatrix(int64_t depth, int64_t columns)
     : data_(work_space({kernels::packed_size(depth, columns)})), depth_(depth), columns_(columns) {}
 

@@ -11,6 +11,10 @@ namespace primal::ops::fused {
 
 /// A float32 tensor without values: what a kernel fills. Its memory begins on a 64-byte boundary.
 at::Tensor work_space(at::IntArrayRef sizes);
+/// The same, full of zeros.
+at::Tensor zeros(at::IntArrayRef sizes);
+/// The numbers of a float32 tensor from `offset` on.
+inline float* data(const at::Tensor& tensor, int64_t offset = 0) { return tensor.mutable_data_ptr<float>() + offset; }
 
 /// A packed depth x columns matrix.
 class PackedMatrix {
@@ -25,7 +29,6 @@ class PackedMatrix {
 
   /// target = a * this.
   void multiply(kernels::MatrixView a, int64_t rows, const kernels::ProductTarget& target) const;
-  int64_t columns() const { return columns_; }
 
  private:
   PackedMatrix(int64_t depth, int64_t columns);
