@@ -69,14 +69,21 @@ class EncoderLayer(nn.Module):
         self.norm2 = nn.LayerNorm(embed_dim, **factory)
 
     def forward(
-        self, x: Tensor, padding: Tensor | None = None, *, lengths: Tensor | None = None
+        self, x: Tensor, padding: Tensor | None = None, unread: Tensor | None = None, *, lengths: Tensor | None = None
     ) -> tuple[Tensor, KsvdTerms]:
-        """x: [B, N, D]; padding: [B, N] bool, True = padded, or lengths: [B]."""
+        """x: [B, N, D]; padding: [B, N] bool, True = padded, or lengths: [B].
+
+        unread: [B, N] bool, tokens whose output nobody reads, such as the padded ones below a head that drops them. The
+        output is 0 there, and the operator saves what lies behind the attention's scores.
+        """
         if lengths is not None:
             if padding is not None:
                 raise ValueError("EncoderLayer: give padding or lengths, not both")
             padding = padding_mask(lengths, x.size(1))
-        return self._fused(x, padding) if self._can_fuse(x) else self._composed(x, padding)
+        if self._can_fuse(x):
+            return self._fused(x, padding, unread)
+        out, terms = self._composed(x, padding)
+        return out if unread is None else out.masked_fill(unread.unsqueeze(-1), 0), terms
 
     def extra_repr(self) -> str:
         order = "norm_first" if self.norm_first else "norm_last"
@@ -95,7 +102,7 @@ class EncoderLayer(nn.Module):
             and not (drops and torch.compiler.is_compiling())  # drawing the seeds would break the graph
         )
 
-    def _fused(self, x: Tensor, padding: Tensor | None) -> tuple[Tensor, KsvdTerms]:
+    def _fused(self, x: Tensor, padding: Tensor | None, unread: Tensor | None) -> tuple[Tensor, KsvdTerms]:
         attention = self.attention
         drops = self.training and self.dropout > 0
         parameters = [x.new_empty(0) if p is None else p for p in attention._parameters_now()]
@@ -105,6 +112,7 @@ class EncoderLayer(nn.Module):
             x,
             parameters,
             padding,
+            unread,
             data_dependent=attention.data_dependent,
             respect_padding=attention.padding == "respect",
             trace_on_data=attention.trace == "data_dependent",

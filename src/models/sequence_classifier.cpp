@@ -70,18 +70,19 @@ torch::Tensor SequenceClassifierImpl::embedded(const SeriesBatch& batch) {
   return ops::dropout(h, options_.dropout, is_training());
 }
 
-std::optional<torch::Tensor> SequenceClassifierImpl::attention_padding(const SeriesBatch& batch) const {
-  return options_.padding == Padding::respect ? std::optional(batch.padding) : std::nullopt;
+// The head drops padded tokens.
+nn::EncoderMasks SequenceClassifierImpl::encoder_masks(const SeriesBatch& batch) const {
+  return {options_.padding == Padding::respect ? std::optional(batch.padding) : std::nullopt, batch.padding};
 }
 
 Classification SequenceClassifierImpl::forward(const SeriesBatch& batch) {
-  auto [features, terms] = encoder(embedded(batch), attention_padding(batch));
+  auto [features, terms] = encoder(embedded(batch), encoder_masks(batch));
   features = ops::dropout(at::gelu(features), options_.dropout, is_training());
   return {head(pooled(features, batch.padding)), terms};
 }
 
 std::vector<torch::Tensor> SequenceClassifierImpl::attention_inputs(const SeriesBatch& batch) {
-  return encoder->attention_inputs(embedded(batch), attention_padding(batch));
+  return encoder->attention_inputs(embedded(batch), encoder_masks(batch));
 }
 
 }  // namespace primal::models

@@ -65,7 +65,7 @@ class SequenceClassifierImpl : public torch::nn::Cloneable<SequenceClassifierImp
 
  private:
   torch::Tensor embedded(const SeriesBatch& batch);
-  std::optional<torch::Tensor> attention_padding(const SeriesBatch& batch) const;
+  nn::EncoderMasks encoder_masks(const SeriesBatch& batch) const;
   torch::Tensor pooled(const torch::Tensor& features, const torch::Tensor& padding) const;
 
   SequenceClassifierOptions options_;

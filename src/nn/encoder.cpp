@@ -18,6 +18,11 @@ int64_t width_of(const EncoderLayerOptions& options) {
   return std::visit([](const auto& attention) { return attention.width; }, options.attention);
 }
 
+bool sees_padding(const EncoderLayerOptions& options) {
+  const auto* primal = std::get_if<PrimalAttentionOptions>(&options.attention);
+  return primal != nullptr && primal->padding != Padding::respect;
+}
+
 torch::nn::LayerNorm layer_norm(int64_t width) { return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width})); }
 
 }  // namespace
@@ -58,7 +63,8 @@ torch::Tensor EncoderLayerImpl::feed_forward(const torch::Tensor& x) {
   return drop(linear2(drop(options_.activation == Activation::gelu ? at::gelu(inner) : at::relu(inner))));
 }
 
-EncoderLayerOutput EncoderLayerImpl::fused(const ops::AttentionArguments& arguments) {
+EncoderLayerOutput EncoderLayerImpl::fused(const ops::AttentionArguments& arguments,
+                                           const std::optional<torch::Tensor>& unread) {
   const bool drops = is_training() && options_.dropout > 0;
   const auto seed = [&] { return drops ? ops::draw_dropout_seed() : 0; };
   ops::EncoderLayerSwitches switches{.norm_first = options_.norm_first,
@@ -71,16 +77,23 @@ EncoderLayerOutput EncoderLayerImpl::fused(const ops::AttentionArguments& argume
     auto [out, le, lr, tr] = ops::encoder_layer(arguments,
                                                 {norm1->weight, norm1->bias, norm2->weight, norm2->bias,
                                                  linear1->weight, linear1->bias, linear2->weight, linear2->bias},
-                                                switches);
+                                                switches, unread);
     return {out, KsvdTerms{le, lr, tr}};
   });
 }
 
-EncoderLayerOutput EncoderLayerImpl::forward(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) {
+EncoderLayerOutput EncoderLayerImpl::forward(const torch::Tensor& x, const EncoderMasks& masks) {
   if (options_.fused && !primal_attention.is_empty() && !at::autocast::is_autocast_enabled(at::kCPU)) {
-    const ops::AttentionArguments arguments = attention_arguments(*primal_attention, x, {.query_padding = padding});
-    if (ops::has_encoder_layer(arguments)) return fused(arguments);
+    const ops::AttentionArguments arguments =
+        attention_arguments(*primal_attention, x, {.query_padding = masks.padding});
+    if (ops::has_encoder_layer(arguments)) return fused(arguments, masks.unread);
   }
+  EncoderLayerOutput result = composed(x, masks.padding);
+  if (masks.unread) result.out = result.out.masked_fill(masks.unread->unsqueeze(-1), 0);
+  return result;
+}
+
+EncoderLayerOutput EncoderLayerImpl::composed(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) {
   auto [attended, terms] = attend(attention_input(x), padding);
   if (options_.norm_first) {
     const torch::Tensor middle = x + attended;
@@ -101,22 +114,30 @@ void EncoderImpl::reset() {
   norm = register_module("norm", layer_norm(width_of(options_.back())));
 }
 
-EncoderOutput EncoderImpl::forward(torch::Tensor x, const std::optional<torch::Tensor>& padding) {
+// The output of a layer that is not the last is read by the next ones, but for tokens that all of them leave out.
+EncoderMasks EncoderImpl::masks_of(size_t layer, const EncoderMasks& masks) const {
+  if (!masks.unread || layer + 1 == options_.size()) return masks;
+  const bool left_out = masks.padding && std::none_of(options_.begin() + static_cast<std::ptrdiff_t>(layer) + 1,
+                                                      options_.end(), sees_padding);
+  return {masks.padding, left_out ? std::optional(*masks.padding & *masks.unread) : std::nullopt};
+}
+
+EncoderOutput EncoderImpl::forward(torch::Tensor x, const EncoderMasks& masks) {
   std::vector<KsvdTerms> terms;
-  for (const auto& layer : *layers) {
-    auto result = layer->as<EncoderLayerImpl>()->forward(x, padding);
+  for (size_t i = 0; i < layers->size(); ++i) {
+    auto result = layers[i]->as<EncoderLayerImpl>()->forward(x, masks_of(i, masks));
     x = result.out;
     if (result.terms) terms.push_back(*result.terms);
   }
   return {norm(x), terms};
 }
 
-std::vector<torch::Tensor> EncoderImpl::attention_inputs(torch::Tensor x, const std::optional<torch::Tensor>& padding) {
+std::vector<torch::Tensor> EncoderImpl::attention_inputs(torch::Tensor x, const EncoderMasks& masks) {
   std::vector<torch::Tensor> inputs;
-  for (const auto& layer : *layers) {
-    auto* encoder_layer = layer->as<EncoderLayerImpl>();
+  for (size_t i = 0; i < layers->size(); ++i) {
+    auto* encoder_layer = layers[i]->as<EncoderLayerImpl>();
     inputs.push_back(encoder_layer->attention_input(x));
-    x = encoder_layer->forward(x, padding).out;
+    x = encoder_layer->forward(x, masks_of(i, masks)).out;
   }
   return inputs;
 }

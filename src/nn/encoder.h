@@ -32,6 +32,14 @@ struct EncoderLayerOptions {
   bool fused = true;  ///< as one operator where there is one; else composed of its parts
 };
 
+/// Both [B, N] bool.
+struct EncoderMasks {
+  std::optional<torch::Tensor> padding{};  ///< true = padded, for the attention
+  /// Tokens whose output nobody reads, as a classifier that drops padded tokens: the output is 0 there, and the fused
+  /// layer saves what lies behind the attention's scores.
+  std::optional<torch::Tensor> unread{};
+};
+
 struct EncoderLayerOutput {
   torch::Tensor out;               ///< [B, N, D]
   std::optional<KsvdTerms> terms;  ///< of a primal layer
@@ -43,7 +51,7 @@ class EncoderLayerImpl : public torch::nn::Cloneable<EncoderLayerImpl> {
  public:
   explicit EncoderLayerImpl(EncoderLayerOptions options);
 
-  EncoderLayerOutput forward(const torch::Tensor& x, const std::optional<torch::Tensor>& padding = {});
+  EncoderLayerOutput forward(const torch::Tensor& x, const EncoderMasks& masks = {});
   torch::Tensor attention_input(const torch::Tensor& x) { return options_.norm_first ? norm1(x) : x; }
   void reset() override;
 
@@ -53,7 +61,8 @@ class EncoderLayerImpl : public torch::nn::Cloneable<EncoderLayerImpl> {
   torch::nn::LayerNorm norm1{nullptr}, norm2{nullptr};
 
  private:
-  EncoderLayerOutput fused(const ops::AttentionArguments& arguments);
+  EncoderLayerOutput fused(const ops::AttentionArguments& arguments, const std::optional<torch::Tensor>& unread);
+  EncoderLayerOutput composed(const torch::Tensor& x, const std::optional<torch::Tensor>& padding);
   EncoderLayerOutput attend(const torch::Tensor& x, const std::optional<torch::Tensor>& padding);
   torch::Tensor feed_forward(const torch::Tensor& x);
   torch::Tensor drop(const torch::Tensor& x) const;
@@ -72,15 +81,18 @@ class EncoderImpl : public torch::nn::Cloneable<EncoderImpl> {
  public:
   explicit EncoderImpl(std::vector<EncoderLayerOptions> layers);
 
-  EncoderOutput forward(torch::Tensor x, const std::optional<torch::Tensor>& padding = {});
+  EncoderOutput forward(torch::Tensor x, const EncoderMasks& masks = {});
   /// What the attention of each layer sees, after the norm if that comes first. For analysis.
-  std::vector<torch::Tensor> attention_inputs(torch::Tensor x, const std::optional<torch::Tensor>& padding = {});
+  std::vector<torch::Tensor> attention_inputs(torch::Tensor x, const EncoderMasks& masks = {});
   void reset() override;
 
   torch::nn::ModuleList layers{nullptr};
   torch::nn::LayerNorm norm{nullptr};
 
  private:
+  /// What holds for one layer, out of what holds for the whole.
+  EncoderMasks masks_of(size_t layer, const EncoderMasks& masks) const;
+
   std::vector<EncoderLayerOptions> options_;
 };
 TORCH_MODULE(Encoder);

@@ -22,10 +22,10 @@ struct Pass {
   std::vector<torch::Tensor> gradients;
 };
 
-Pass run(EncoderLayer module, const torch::Tensor& input, const torch::Tensor& padding) {
+Pass run(EncoderLayer module, const torch::Tensor& input, const EncoderMasks& masks) {
   torch::manual_seed(11);  // of the dropout
   const torch::Tensor x = input.clone().requires_grad_();
-  auto [out, terms] = module(x, padding);
+  auto [out, terms] = module(x, masks);
   (out.square().sum() + terms->le.sum() + 2 * terms->lr.sum() - terms->tr.sum()).backward();
   Pass pass{out.detach(), x.grad(), {}};
   for (const auto& parameter : module->named_parameters()) pass.gradients.push_back(parameter.value().grad());
@@ -45,12 +45,15 @@ TEST(EncoderLayer, FusedIsTheSameAsItsPartsAlsoWithDropout) {
     for (const bool recompute : {false, true}) {
       for (const double dropout : {0.0, 0.3}) {
         SCOPED_TRACE(c10::str("norm_first ", norm_first, ", recompute ", recompute, ", dropout ", dropout));
-        const Pass parts = run(layer(/*fused=*/false, norm_first, false, dropout), x, padding);
-        const Pass fused = run(layer(/*fused=*/true, norm_first, recompute, dropout), x, padding);
-        expect_close(fused.out, parts.out);
-        expect_close(fused.x_gradient, parts.x_gradient);
-        ASSERT_EQ(fused.gradients.size(), parts.gradients.size());
-        for (size_t i = 0; i < parts.gradients.size(); ++i) expect_close(fused.gradients[i], parts.gradients[i]);
+        for (const auto& unread : {std::optional<torch::Tensor>(), std::optional(padding)}) {
+          const EncoderMasks masks{padding, unread};
+          const Pass parts = run(layer(/*fused=*/false, norm_first, false, dropout), x, masks);
+          const Pass fused = run(layer(/*fused=*/true, norm_first, recompute, dropout), x, masks);
+          expect_close(fused.out, parts.out);
+          expect_close(fused.x_gradient, parts.x_gradient);
+          ASSERT_EQ(fused.gradients.size(), parts.gradients.size());
+          for (size_t i = 0; i < parts.gradients.size(); ++i) expect_close(fused.gradients[i], parts.gradients[i]);
+        }
       }
     }
   }
@@ -59,8 +62,8 @@ TEST(EncoderLayer, FusedIsTheSameAsItsPartsAlsoWithDropout) {
 TEST(EncoderLayer, RecomputingGivesTheSameBits) {
   const torch::Tensor x = torch::randn({2, 300, 24});
   const torch::Tensor padding = torch::zeros({2, 300}, torch::kBool);
-  const Pass kept = run(layer(true, /*norm_first=*/false, /*recompute=*/false, 0.2), x, padding);
-  const Pass again = run(layer(true, /*norm_first=*/false, /*recompute=*/true, 0.2), x, padding);
+  const Pass kept = run(layer(true, /*norm_first=*/false, /*recompute=*/false, 0.2), x, {padding});
+  const Pass again = run(layer(true, /*norm_first=*/false, /*recompute=*/true, 0.2), x, {padding});
   EXPECT_TRUE(at::equal(kept.x_gradient, again.x_gradient));
   for (size_t i = 0; i < kept.gradients.size(); ++i) EXPECT_TRUE(at::equal(kept.gradients[i], again.gradients[i]));
 }
@@ -81,6 +84,36 @@ TEST(EncoderLayer, ErrorsAreOneLine) {
   } catch (const Error& error) {
     EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("20"), std::string::npos) << error.what();
+  }
+}
+
+// The tokens that are read must not feel what is left out, whichever layers see padded tokens.
+TEST(Encoder, UnreadTokensChangeNothingElse) {
+  const torch::Tensor x = torch::randn({3, 40, 24});
+  const torch::Tensor padding = padding_mask(torch::tensor({40, 11, 1}), 40);
+  for (const Padding mode : {Padding::respect, Padding::ignore}) {
+    for (const bool softmax_first : {false, true}) {
+      for (const bool masked : {false, true}) {
+        SCOPED_TRACE(c10::str("ignore ", mode == Padding::ignore, ", softmax ", softmax_first, ", masked ", masked));
+        torch::manual_seed(4);
+        const PrimalAttentionOptions primal{.width = 24, .heads = 3, .rank = 5, .rows = 7, .padding = mode};
+        std::vector<EncoderLayerOptions> layers(3, {.attention = primal, .feed_forward = 20});
+        if (softmax_first) layers[0].attention = SoftmaxAttentionOptions{.width = 24, .heads = 3};
+        Encoder encoder(layers);
+        const auto run_with = [&](const std::optional<torch::Tensor>& unread) {
+          const torch::Tensor input = x.clone().requires_grad_();
+          auto [out, terms] = encoder(input, EncoderMasks{masked ? std::optional(padding) : std::nullopt, unread});
+          torch::Tensor loss = out.masked_fill(padding.unsqueeze(-1), 0).square().sum();
+          for (const KsvdTerms& term : terms) loss = loss + (term.le + term.lr).sum();
+          loss.backward();
+          return std::pair(out.masked_fill(padding.unsqueeze(-1), 0).detach(), input.grad());
+        };
+        const auto [everything, gradient] = run_with(std::nullopt);
+        const auto [some, same_gradient] = run_with(padding);
+        expect_close(some, everything);
+        expect_close(same_gradient, gradient);
+      }
+    }
   }
 }
 

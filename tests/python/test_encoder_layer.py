@@ -23,12 +23,12 @@ def make_layer(**options):
     return layer
 
 
-def values_and_gradients(layer, x, padding):
+def values_and_gradients(layer, x, padding, unread=None):
     """In float32 by the operator, or in float64 by the parts."""
     layer = copy.deepcopy(layer).to(x.dtype)
-    run = layer._fused if x.dtype == torch.float32 else layer._composed
     x = x.clone().requires_grad_()
-    out, terms = run(x, padding)
+    assert layer._can_fuse(x) == (x.dtype == torch.float32)
+    out, terms = layer(x, padding, unread)
     weights = torch.linspace(-1, 1, out.numel(), dtype=x.dtype).view_as(out)
     if padding is not None:
         weights = weights.masked_fill(padding.unsqueeze(-1), 0)
@@ -39,8 +39,8 @@ def values_and_gradients(layer, x, padding):
     return {"out": out.detach(), **terms._asdict(), "x": x.grad} | gradients
 
 
-def assert_same_as_parts(layer, x, padding=None):
-    actual, expected = (values_and_gradients(layer, value, padding) for value in (x, x.double()))
+def assert_same_as_parts(layer, x, padding=None, unread=None):
+    actual, expected = (values_and_gradients(layer, value, padding, unread) for value in (x, x.double()))
     assert actual.keys() == expected.keys()
     for name, value in expected.items():
         scale = max(1.0, value.abs().max().item())
@@ -64,7 +64,6 @@ def test_same_as_its_parts(norm_first, recompute, padding):
         if padding is not None:
             mask = torch.rand(batch, tokens) < 0.3
             mask[:, 0] = False
-        assert layer._can_fuse(x)
         assert_same_as_parts(layer, x, mask)
 
 
@@ -131,16 +130,17 @@ def test_dropout_drops_only_in_training():
     assert torch.equal(layer(x)[0], layer(x)[0])
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_bits_do_not_depend_on_threads(threads):
+@pytest.mark.parametrize("unread", [False, True], ids=["read", "unread"])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_bits_do_not_depend_on_threads(threads, unread):
     layer = make_layer(norm_first=True)
     x, mask = torch.randn(3, 700, 24), torch.rand(3, 700) < 0.2
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(1)
-        expected = values_and_gradients(layer, x, mask)
+        expected = values_and_gradients(layer, x, mask, mask if unread else None)
         torch.set_num_threads(threads)
-        actual = values_and_gradients(layer, x, mask)
+        actual = values_and_gradients(layer, x, mask, mask if unread else None)
     finally:
         torch.set_num_threads(before)
     for name, value in expected.items():
@@ -181,6 +181,31 @@ def test_padding_and_lengths_are_the_same():
         layer(x, primal.padding_mask(lengths, 9), lengths=lengths)
 
 
+@pytest.mark.parametrize("norm_first", [False, True], ids=["post", "pre"])
+@pytest.mark.parametrize("recompute", [False, True], ids=["keep", "recompute"])
+@pytest.mark.parametrize("padding", [None, "respect", "ignore"])
+def test_unread_tokens(norm_first, recompute, padding):
+    layer = make_layer(norm_first=norm_first, recompute=recompute, padding=padding or "respect")
+    x = torch.randn(3, 400, 24)
+    ends = primal.padding_mask(torch.tensor([400, 5, 0]), 400)
+    scattered = torch.rand(3, 400) < 0.4
+    mask = None if padding is None else primal.padding_mask(torch.tensor([100, 300, 7]), 400)
+    for unread in (ends, scattered, torch.zeros_like(ends), torch.ones_like(ends), mask):
+        assert_same_as_parts(layer, x, mask, unread)
+
+
+def test_unread_tokens_are_zero_and_the_others_as_before():
+    layer = make_layer(dropout=0.2)
+    x, unread = torch.randn(2, 100, 24), torch.rand(2, 100) < 0.5
+    torch.manual_seed(5)
+    everything, terms = layer(x)
+    torch.manual_seed(5)
+    some, same_terms = layer(x, unread=unread)
+    assert not some[unread].any()
+    assert torch.equal(some[~unread], everything[~unread])
+    assert torch.equal(terms.le, same_terms.le)
+
+
 def operator_arguments(**changes):
     layer = make_layer()
     parameters = [torch.empty(0) if p is None else p.detach() for p in layer.attention._parameters_now()]
@@ -193,6 +218,8 @@ def test_operators():
     for changes in ({}, {"norm_first": True}, {"recompute": True}):
         arguments, switches = operator_arguments(**changes)
         opcheck(torch.ops.primal.encoder_layer.default, arguments, switches)
+        unread = torch.rand(2, 9) < 0.5
+        opcheck(torch.ops.primal.encoder_layer.default, (*arguments, unread), switches)
         opcheck(torch.ops.primal.encoder_layer_keeping.default, arguments, switches)
         *outputs, kept = torch.ops.primal.encoder_layer_keeping(*arguments, **switches)
         grads = [torch.randn_like(output) for output in outputs]
@@ -205,5 +232,9 @@ def test_operator_errors():
         torch.ops.primal.encoder_layer(x, parameters[:-1], None, **switches)
     with pytest.raises(ValueError, match=r"linear2_bias must be \[24\], got \[37\]"):
         torch.ops.primal.encoder_layer(x, [*parameters[:-1], parameters[16]], None, **switches)
+    with pytest.raises(ValueError, match=r"unread must be \[2, 9\], got \[2, 8\]"):
+        torch.ops.primal.encoder_layer(x, parameters, None, torch.zeros(2, 8, dtype=torch.bool), **switches)
+    with pytest.raises(TypeError, match="unread must be bool"):
+        torch.ops.primal.encoder_layer(x, parameters, None, torch.zeros(2, 9), **switches)
     with pytest.raises(ValueError, match="3 seeds"):
         torch.ops.primal.encoder_layer(x, parameters, None, **(switches | {"seeds": [1]}))

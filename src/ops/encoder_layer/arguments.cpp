@@ -58,7 +58,8 @@ fused::EncoderLayerArguments encoder_arguments(PRIMAL_ENCODER_PARAMETERS) {
       .activation = activation_of(activation),
       .epsilon = epsilon,
       .dropout = dropout,
-      .seeds = {static_cast<uint64_t>(seeds[0]), static_cast<uint64_t>(seeds[1]), static_cast<uint64_t>(seeds[2])}};
+      .seeds = {static_cast<uint64_t>(seeds[0]), static_cast<uint64_t>(seeds[1]), static_cast<uint64_t>(seeds[2])},
+      .unread = unread};
   check_attention(a.attention);
   const c10::SymInt width = x.sym_size(2);
   TORCH_CHECK_VALUE(p[15].dim() == 2, "encoder_layer: linear1_weight must be [F, D], got ", p[15].sym_sizes());
@@ -69,6 +70,11 @@ fused::EncoderLayerArguments encoder_arguments(PRIMAL_ENCODER_PARAMETERS) {
   check_size(p[16], "linear1_bias", {inner});
   check_size(p[17], "linear2_weight", {width, inner});
   check_size(p[18], "linear2_bias", {width});
+  if (unread) {
+    check_size(*unread, "unread", {x.sym_size(0), x.sym_size(1)});
+    TORCH_CHECK_TYPE(unread->scalar_type() == at::kBool, "encoder_layer: unread must be bool, got ",
+                     unread->scalar_type());
+  }
   for (const at::Tensor& parameter : p) {
     TORCH_CHECK_TYPE(parameter.scalar_type() == at::kFloat, "encoder_layer: parameters must be float32, got ",
                      parameter.scalar_type());

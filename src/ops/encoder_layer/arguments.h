@@ -14,15 +14,15 @@ namespace primal::ops {
 /// linear2_bias. A bias of the attention that does not exist is an empty tensor.
 constexpr size_t kEncoderParameters = 19;
 
-#define PRIMAL_ENCODER_PARAMETERS                                                                     \
-  const at::Tensor &x, at::TensorList parameters, const OptionalTensor &padding, bool data_dependent, \
-      bool respect_padding, bool trace_on_data, const std::string &sampling, bool norm_first,         \
-      const std::string &activation, double epsilon, double dropout, at::IntArrayRef seeds,           \
+#define PRIMAL_ENCODER_PARAMETERS                                                                                  \
+  const at::Tensor &x, at::TensorList parameters, const OptionalTensor &padding, const OptionalTensor &unread,     \
+      bool data_dependent, bool respect_padding, bool trace_on_data, const std::string &sampling, bool norm_first, \
+      const std::string &activation, double epsilon, double dropout, at::IntArrayRef seeds,                        \
       [[maybe_unused]] bool recompute
 
-#define PRIMAL_ENCODER_ARGUMENTS                                                                                     \
-  x, parameters, padding, data_dependent, respect_padding, trace_on_data, sampling, norm_first, activation, epsilon, \
-      dropout, seeds, recompute
+#define PRIMAL_ENCODER_ARGUMENTS                                                                                    \
+  x, parameters, padding, unread, data_dependent, respect_padding, trace_on_data, sampling, norm_first, activation, \
+      epsilon, dropout, seeds, recompute
 
 /// Checked: throws a ValueError that gives both values.
 fused::EncoderLayerArguments encoder_arguments(PRIMAL_ENCODER_PARAMETERS);

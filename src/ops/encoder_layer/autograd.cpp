@@ -40,7 +40,7 @@ class EncoderLayerFunction : public torch::autograd::Function<EncoderLayerFuncti
     static const auto keeping = find<KeepingSignature>("primal::encoder_layer_keeping");
     const at::AutoDispatchBelowADInplaceOrView guard;
     auto [out, le, lr, tr, kept] = keeping.call(PRIMAL_ENCODER_ARGUMENTS);
-    variable_list saved{x, kept, padding ? *padding : at::Tensor()};
+    variable_list saved{x, kept, padding ? *padding : at::Tensor(), unread ? *unread : at::Tensor()};
     saved.insert(saved.end(), parameters.begin(), parameters.end());
     ctx->save_for_backward(saved);
     ctx->saved_data["data_dependent"] = data_dependent;
@@ -60,14 +60,15 @@ class EncoderLayerFunction : public torch::autograd::Function<EncoderLayerFuncti
     static const auto backward_operator = find<BackwardSignature>("primal::encoder_layer_backward");
     const variable_list s = ctx->get_saved_variables();
     auto& data = ctx->saved_data;
-    const variable_list parameters(s.begin() + 3, s.end());
-    const OptionalTensor padding = s[2].defined() ? OptionalTensor(s[2]) : std::nullopt;
+    const variable_list parameters(s.begin() + 4, s.end());
+    const auto mask = [&](size_t i) { return s[i].defined() ? OptionalTensor(s[i]) : std::nullopt; };
     variable_list result = backward_operator.call(
-        grads[0], grads[1], grads[2], grads[3], s[1], s[0], parameters, padding, data["data_dependent"].toBool(),
-        data["respect_padding"].toBool(), data["trace_on_data"].toBool(), data["sampling"].toStringRef(),
-        data["norm_first"].toBool(), data["activation"].toStringRef(), data["epsilon"].toDouble(),
-        data["dropout"].toDouble(), data["seeds"].toIntVector(), data["recompute"].toBool());
-    result.resize(1 + kEncoderParameters + 11);  // padding and ten switches have no gradient
+        grads[0], grads[1], grads[2], grads[3], s[1], s[0], parameters, mask(2), mask(3),
+        data["data_dependent"].toBool(), data["respect_padding"].toBool(), data["trace_on_data"].toBool(),
+        data["sampling"].toStringRef(), data["norm_first"].toBool(), data["activation"].toStringRef(),
+        data["epsilon"].toDouble(), data["dropout"].toDouble(), data["seeds"].toIntVector(),
+        data["recompute"].toBool());
+    result.resize(1 + kEncoderParameters + 12);  // two masks and ten switches have no gradient
     return result;
   }
 };
@@ -98,7 +99,7 @@ bool has_encoder_layer(const AttentionArguments& attention) {
 }
 
 AttentionResult encoder_layer(const AttentionArguments& a, const EncoderLayerParameters& p,
-                              const EncoderLayerSwitches& switches) {
+                              const EncoderLayerSwitches& switches, const OptionalTensor& unread) {
   const auto bias = [&](const OptionalTensor& tensor) { return tensor ? *tensor : at::empty({0}, a.query.options()); };
   const variable_list parameters{a.q_weight,
                                  bias(a.q_bias),
@@ -119,10 +120,10 @@ AttentionResult encoder_layer(const AttentionArguments& a, const EncoderLayerPar
                                  p.linear1_bias,
                                  p.linear2_weight,
                                  p.linear2_bias};
-  auto [out, le, lr, tr] =
-      forward_operator().call(a.query, parameters, a.query_padding, a.mode.data_dependent, a.mode.respect_padding,
-                              a.mode.trace_on_data, a.mode.sampling, switches.norm_first, switches.activation,
-                              switches.epsilon, switches.dropout, switches.seeds, switches.recompute);
+  auto [out, le, lr, tr] = forward_operator().call(a.query, parameters, a.query_padding, unread, a.mode.data_dependent,
+                                                   a.mode.respect_padding, a.mode.trace_on_data, a.mode.sampling,
+                                                   switches.norm_first, switches.activation, switches.epsilon,
+                                                   switches.dropout, switches.seeds, switches.recompute);
   return {out, le, lr, tr};
 }
 

@@ -29,8 +29,9 @@ struct EncoderLayerSwitches {
 /// CPU.
 bool has_encoder_layer(const AttentionArguments& attention);
 
-/// attention.query is the input of the layer.
+/// attention.query is the input of the layer. unread: [B, N] bool, tokens whose output nobody reads: it is 0 there, and
+/// most of its arithmetic is saved.
 AttentionResult encoder_layer(const AttentionArguments& attention, const EncoderLayerParameters& parameters,
-                              const EncoderLayerSwitches& switches);
+                              const EncoderLayerSwitches& switches, const OptionalTensor& unread = {});
 
 }  // namespace primal::ops

@@ -87,7 +87,8 @@ std::vector<at::Tensor> encoder_layer_backward_meta(const at::Tensor& /*grad_out
 TORCH_LIBRARY_FRAGMENT(primal, m) {
   const auto define = [&](const std::string& schema) { m.def(schema.c_str(), {at::Tag::pt2_compliant_tag}); };
   const std::string arguments =
-      "Tensor x, Tensor[] parameters, Tensor? padding=None, *, bool data_dependent=True, bool respect_padding=True, "
+      "Tensor x, Tensor[] parameters, Tensor? padding=None, Tensor? unread=None, *, bool data_dependent=True, bool "
+      "respect_padding=True, "
       "bool trace_on_data=False, str sampling=\"exact\", bool norm_first=False, str activation=\"gelu\", "
       "float epsilon=1e-05, float dropout=0.0, int[] seeds=[0, 0, 0], bool recompute=False";
   const std::string results = "Tensor out, Tensor le, Tensor lr, Tensor tr";

@@ -102,7 +102,7 @@ AttentionBackward attention_backward(const AttentionArguments& a, const at::Tens
     for_each_tile(chunk, pass.tile(), [&](Range tile, int64_t index) {
       const int64_t offset = tile.begin - chunk.begin;
       if (recomputed.defined()) pass.project(chunk_x + offset * width, tile, data(recomputed, offset * 2 * width));
-      gradients.tile(tile, index, chunk_projected + offset * 2 * width, chunk_grad + offset * width, space, offset,
+      gradients.tile(tile, index, chunk_projected + offset * 2 * width, chunk_grad + offset * width, space, chunk.begin,
                      data(x_gradient, tile.begin * width));
     });
     if (mask.respect) chunk_x = cleared(mask, chunk, width, chunk_x, cleared_x);

@@ -48,6 +48,16 @@ AttentionGradients::Chunk AttentionGradients::chunk_space(int64_t tokens) const 
           work_space({tokens, 2 * shape.width})};
 }
 
+// From the gradient of the output to that of the scores.
+void AttentionGradients::output_tile(Range tile, const float* out_gradient, float* gradient) const {
+  const ReadTokens& read = pass_.read();
+  const int64_t rows = read.rows(tile).size(), row = pass_.shape().scores();
+  TileSpace space;
+  float* result = read.all() ? gradient : space.take(rows, row);
+  output_back_.multiply({out_gradient, pass_.shape().width}, rows, {.data = result, .row_stride = row});
+  if (!read.all()) read.scatter(tile, row, result, gradient);
+}
+
 // The gradient of the scores, per sample since the weights of the terms are; and Lambda's.
 void AttentionGradients::score_tile(Range tile, int64_t index, const float* scores, const float* inverse,
                                     float* gradient, float* along) {
@@ -68,19 +78,23 @@ void AttentionGradients::score_tile(Range tile, int64_t index, const float* scor
 }
 
 void AttentionGradients::tile(Range tile, int64_t index, const float* projected, const float* out_gradient,
-                              const Chunk& chunk, int64_t offset, float* x_gradient) {
+                              const Chunk& chunk, int64_t start, float* x_gradient) {
   const AttentionShape& shape = pass_.shape();
+  const ReadTokens& read = pass_.read();
   const int64_t width = shape.width, d = shape.head_width(), row = shape.scores(), pieces = 2 * shape.heads;
-  float* scores = chunk.scores.mutable_data_ptr<float>() + offset * row;
-  float* gradient = chunk.score_gradient.mutable_data_ptr<float>() + offset * row;
-  float* projected_gradient = chunk.projected_gradient.mutable_data_ptr<float>() + offset * 2 * width;
+  const int64_t offset = tile.begin - start, read_rows = read.rows(tile).size();
+  float* kept_scores = data(chunk.scores, read.rows({start, tile.begin}).size() * row);
+  float* gradient = data(chunk.score_gradient, offset * row);
+  float* projected_gradient = data(chunk.projected_gradient, offset * 2 * width);
   TileSpace space;
   float* inverse = space.take(tile.size(), pieces);
   float* along = space.take(tile.size(), pieces);
+  float* scores = read.all() ? kept_scores : space.take(tile.size(), row);
 
   pass_.scores(projected, tile, inverse, scores);
-  output_back_.multiply({out_gradient, width}, tile.size(), {.data = gradient, .row_stride = row});
+  output_tile(tile, out_gradient, gradient);
   score_tile(tile, index, scores, inverse, gradient, along);
+  if (!read.all()) read.gather(tile, row, scores, kept_scores);
 
   kernels::negated_multiples(projected, pass_.heads_of(tile), along, projected_gradient, 2 * width);
   for_each_sample(tile, shape.tokens, [&](Range part, int64_t sample) {
@@ -99,7 +113,7 @@ void AttentionGradients::tile(Range tile, int64_t index, const float* projected,
 
   kernels::add_column_sums(projected_gradient, tile.size(), 2 * width, 2 * width,
                            tile_bias_.mutable_data_ptr<float>() + index * 2 * width);
-  kernels::add_column_sums(out_gradient, tile.size(), width, width,
+  kernels::add_column_sums(out_gradient, read_rows, width, width,
                            tile_out_bias_.mutable_data_ptr<float>() + index * width);
 }
 
@@ -110,8 +124,8 @@ void AttentionGradients::chunk(Range range, const float* x, const float* project
   const float* gradient = chunk.score_gradient.const_data_ptr<float>();
   add_outer_products(chunk.projected_gradient.const_data_ptr<float>(), 2 * width, x, width, {2 * width, width, tokens},
                      q_k_weight_.mutable_data_ptr<float>(), range.begin > 0);
-  add_outer_products(chunk.scores.const_data_ptr<float>(), row, out_gradient, width, {row, width, tokens},
-                     folded_.mutable_data_ptr<float>(), range.begin > 0);
+  add_outer_products(chunk.scores.const_data_ptr<float>(), row, out_gradient, width,
+                     {row, width, pass_.read().rows(range).size()}, folded_.mutable_data_ptr<float>(), range.begin > 0);
 
   // We|X and Wr|X: the tokens of each sample, or all of them for weights that do not depend on data.
   const int64_t length = weights_x_.size(0) == 1 ? shape.all_tokens() : shape.tokens;

@@ -21,16 +21,17 @@ class AttentionGradients {
 
   /// Work space of a chunk of at most `tokens` tokens.
   struct Chunk {
-    at::Tensor scores;              // [C, 2 H s]
+    at::Tensor scores;              // [C, 2 H s]: rows of the tokens that are read
     at::Tensor score_gradient;      // [C, 2 H s], of q We|X before the division by the length
     at::Tensor projected_gradient;  // [C, 2D]
   };
   Chunk chunk_space(int64_t tokens) const;
 
-  /// One tile. offset: of its first token in the chunk. projected: [T, 2D]; out_gradient: [T, D], already 0 at padded
-  /// tokens; index: of the tile, counted from token 0. -> x_gradient [T, D], without the share of the sampled rows
+  /// One tile of the chunk that begins at `start`. projected: [T, 2D]; out_gradient: [D] per token that is read,
+  /// already 0 at padded ones; index: of the tile, counted from token 0. -> x_gradient [T, D], without the share of the
+  /// sampled rows
   void tile(Range tile, int64_t index, const float* projected, const float* out_gradient, const Chunk& chunk,
-            int64_t offset, float* x_gradient);
+            int64_t start, float* x_gradient);
   /// After all tiles of the chunk. x: [C, D], 0 at tokens that are left out; the others as above, for the whole chunk.
   void chunk(Range range, const float* x, const float* projected, const float* out_gradient, const Chunk& chunk);
   /// After all chunks. out_bias: the sum over tokens of the gradient that the output projection's bias saw.
@@ -38,6 +39,7 @@ class AttentionGradients {
   ParameterGradients finish(const at::Tensor& rows, const at::Tensor& out_bias, at::Tensor* rows_gradient);
 
  private:
+  void output_tile(Range tile, const float* out_gradient, float* gradient) const;
   void score_tile(Range tile, int64_t index, const float* scores, const float* inverse, float* gradient, float* along);
   void through_rows(const at::Tensor& rows, at::Tensor* rows_gradient, ParameterGradients& g);
 

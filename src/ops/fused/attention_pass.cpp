@@ -39,10 +39,12 @@ void TokenMask::clear(Range range, int64_t width, float* rows) const {
   }
 }
 
-AttentionPass::AttentionPass(const AttentionArguments& arguments, const at::Tensor& rows, bool forward)
+AttentionPass::AttentionPass(const AttentionArguments& arguments, const at::Tensor& rows, bool forward,
+                             const OptionalTensor& unread)
     : a_(arguments),
       shape_(arguments),
       mask_(arguments.query_padding, arguments.mode.respect_padding),
+      read_(unread),
       project_bias_(joined_bias(arguments)),
       weights_(arguments, shape_, rows),
       folded_(arguments, shape_),
@@ -83,18 +85,20 @@ void AttentionPass::scores(const float* projected, Range tile, float* inverse, f
 
 void AttentionPass::output(const float* scores, Range tile, float* out) const {
   const int64_t width = shape_.width;
-  output_.multiply({scores, shape_.scores()}, tile.size(),
+  output_.multiply({scores, shape_.scores()}, read_.rows(tile).size(),
                    {.data = out, .row_stride = width, .bias = folded_.bias.const_data_ptr<float>()});
   if (mask_.padded == nullptr) return;
-  for (int64_t t = tile.begin; t < tile.end; ++t) {
-    if (!mask_.padded[t]) continue;
-    float* row = out + (t - tile.begin) * width;
-    if (mask_.respect) {
-      std::fill_n(row, width, 0.0f);
-    } else {
-      std::copy_n(out_bias_.const_data_ptr<float>(), width, row);
+  read_.for_each_run(tile, [&](Range run, int64_t first) {
+    for (int64_t t = run.begin; t < run.end; ++t) {
+      if (!mask_.padded[t]) continue;
+      float* row = out + (first + t - run.begin) * width;
+      if (mask_.respect) {
+        std::fill_n(row, width, 0.0f);
+      } else {
+        std::copy_n(out_bias_.const_data_ptr<float>(), width, row);
+      }
     }
-  }
+  });
 }
 
 void AttentionPass::squares(const float* scores, Range tile, float* le, float* lr) const {

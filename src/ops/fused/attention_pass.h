@@ -6,6 +6,7 @@
 
 #include "kernels/head_scores.h"
 #include "ops/fused/attention_weights.h"
+#include "ops/fused/read_tokens.h"
 
 namespace primal::ops::fused {
 
@@ -26,12 +27,14 @@ struct TokenMask {
 class AttentionPass {
  public:
   /// rows: [B, n, D] f(X), undefined when the weights do not depend on data. Without `forward`, project and output
-  /// cannot be called: a backward pass that was given q and k saves the packing.
-  AttentionPass(const AttentionArguments& arguments, const at::Tensor& rows, bool forward);
+  /// cannot be called: a backward pass that was given q and k saves the packing. unread: [B, N] bool, or none.
+  AttentionPass(const AttentionArguments& arguments, const at::Tensor& rows, bool forward,
+                const OptionalTensor& unread = {});
 
   const AttentionArguments& arguments() const { return a_; }
   const AttentionShape& shape() const { return shape_; }
   const TokenMask& mask() const { return mask_; }
+  const ReadTokens& read() const { return read_; }
   const ScoreWeights& weights() const { return weights_; }
   const FoldedOutput& folded() const { return folded_; }
   int64_t tile() const { return tile_tokens(shape_.width, shape_.all_tokens()); }
@@ -40,7 +43,7 @@ class AttentionPass {
   void project(const float* x, Range tile, float* projected) const;
   /// -> 1 / |q_h| and 1 / |k_h|, [T, 2H]; scores [T, 2 H s].
   void scores(const float* projected, Range tile, float* inverse, float* scores) const;
-  /// -> [T, D]
+  /// scores: rows of the tile's tokens that are read -> such rows of [D]
   void output(const float* scores, Range tile, float* out) const;
   /// Le and Lr before the mean, one number per token.
   void squares(const float* scores, Range tile, float* le, float* lr) const;
@@ -58,6 +61,7 @@ class AttentionPass {
   AttentionArguments a_;
   AttentionShape shape_;
   TokenMask mask_;
+  ReadTokens read_;
   PackedMatrix project_;
   at::Tensor project_bias_;
   ScoreWeights weights_;

@@ -31,6 +31,7 @@ class EncoderBackward {
   EncoderBackward(const EncoderPass& pass, const TermGradients& terms, const at::Tensor& kept)
       : pass_(pass),
         a_(pass.arguments()),
+        read_(pass.read()),
         tokens_(pass.attention().shape().all_tokens()),
         width_(pass.attention().shape().width),
         inner_(pass.inner_width()),
@@ -63,11 +64,12 @@ class EncoderBackward {
     const float* x = a_.attention.query.const_data_ptr<float>();
     const float* gradient = out_gradient.const_data_ptr<float>();
     for_each_chunk(tokens_, chunk_, [&](Range chunk) {
-      const KeptTokens kept = kept_.defined() ? kept_tokens(a_, data(kept_), tokens_).from(chunk.begin, a_)
+      const int64_t chunk_row = read_.rows(chunk).begin;
+      const KeptTokens kept = kept_.defined() ? kept_tokens(a_, data(kept_), tokens_).from(chunk.begin, chunk_row, a_)
                                               : kept_tokens(a_, data(recomputed_), chunk_);
       for_each_tile(chunk, pass_.tile(), [&](Range tile, int64_t index) {
-        const int64_t offset = tile.begin - chunk.begin;
-        backward_tile(tile, index, offset, x + tile.begin * width_, kept.from(offset, a_),
+        const Place place{tile, index, chunk.begin, read_.rows(tile).begin - chunk_row, read_.rows(tile).size()};
+        backward_tile(place, x + tile.begin * width_, kept.from(tile.begin - chunk.begin, place.row, a_),
                       gradient + tile.begin * width_);
       });
       weights(chunk, x + chunk.begin * width_, kept);
@@ -76,87 +78,93 @@ class EncoderBackward {
   }
 
  private:
+  /// A tile, its index counted from token 0, and where the rows of its tokens that are read lie in the chunk.
+  struct Place {
+    Range tile;
+    int64_t index, chunk_begin;
+    int64_t row, rows;
+  };
+
   bool published_mask() const {
     const TokenMask& mask = pass_.attention().mask();
     return mask.padded != nullptr && !mask.respect;
   }
 
-  void backward_tile(Range tile, int64_t index, int64_t offset, const float* x, const KeptTokens& kept,
-                     const float* out_gradient) {
-    const int64_t rows = tile.size();
-    if (recomputed_.defined()) pass_.forward(x, tile, kept, nullptr, nullptr, nullptr);
-    float* x_gradient = data(result_.x, tile.begin * width_);
-    float* middle = data(middle_, offset * width_);
-    float* second = data(second_gradient_, offset * width_);
-    float* first = data(attention_gradient_, offset * width_);
+  void backward_tile(const Place& p, const float* x, const KeptTokens& kept, const float* out_gradient) {
+    if (recomputed_.defined()) pass_.forward(x, p.tile, kept, nullptr, nullptr, nullptr);
+    float* x_gradient = data(result_.x, p.tile.begin * width_);
+    float* middle = data(middle_, p.row * width_);
+    float* second = data(second_gradient_, p.row * width_);
+    float* first = data(attention_gradient_, p.row * width_);
 
-    // x_gradient first holds the gradient of what `after_first` flows into along the residual.
-    if (a_.norm_first) {
-      std::copy_n(out_gradient, rows * width_, x_gradient);
-    } else {
-      norm2_.backward(a_.norm2, a_.epsilon, kept.after_second, rows, index, out_gradient, /*add=*/false, x_gradient);
+    // `gradient` first holds the gradient of what `after_first` flows into along the residual.
+    TileSpace space;
+    float* gradient = read_.all() ? x_gradient : space.take(p.rows, width_);
+    if (a_.norm_first || !read_.all()) read_.gather(p.tile, width_, out_gradient, gradient);
+    if (!a_.norm_first) {
+      norm2_.backward(a_.norm2, a_.epsilon, kept.after_second, p.rows, p.index, read_.all() ? out_gradient : gradient,
+                      /*add=*/false, gradient);
     }
-    feed_forward_tile(tile, index, offset, kept, x_gradient, second);
-    pass_.norm(a_.norm_first ? a_.norm2 : a_.norm1, kept.after_first, rows, middle);
-    const float* inner_gradient = data(inner_gradient_, offset * inner_);
+    feed_forward_tile(p, kept, gradient, second);
+    pass_.norm(a_.norm_first ? a_.norm2 : a_.norm1, kept.after_first, p.rows, middle);
+    const float* inner_gradient = data(inner_gradient_, p.row * inner_);
     if (a_.norm_first) {
-      linear1_back_.multiply({inner_gradient, inner_}, rows, {.data = first, .row_stride = width_});
-      norm2_.backward(a_.norm2, a_.epsilon, kept.after_first, rows, index, first, /*add=*/true, x_gradient);
+      linear1_back_.multiply({inner_gradient, inner_}, p.rows, {.data = first, .row_stride = width_});
+      norm2_.backward(a_.norm2, a_.epsilon, kept.after_first, p.rows, p.index, first, /*add=*/true, gradient);
     } else {
-      linear1_back_.multiply({inner_gradient, inner_}, rows, {.data = x_gradient, .row_stride = width_, .add = true});
-      norm1_.backward(a_.norm1, a_.epsilon, kept.after_first, rows, index, x_gradient, /*add=*/false, x_gradient);
+      linear1_back_.multiply({inner_gradient, inner_}, p.rows, {.data = gradient, .row_stride = width_, .add = true});
+      norm1_.backward(a_.norm1, a_.epsilon, kept.after_first, p.rows, p.index, gradient, /*add=*/false, gradient);
     }
-    attention_tile(tile, index, offset, x, kept, x_gradient, first);
+    std::copy_n(gradient, p.rows * width_, first);
+    if (!read_.all()) read_.scatter(p.tile, width_, gradient, x_gradient);
+    attention_tile(p, x, kept, x_gradient, first);
   }
 
   // From the gradient of the feed-forward part's result to that of its inside, and its activations again.
-  void feed_forward_tile(Range tile, int64_t index, int64_t offset, const KeptTokens& kept, const float* gradient,
-                         float* second) {
-    const int64_t rows = tile.size();
-    float* activated = data(activated_, offset * inner_);
-    float* inner_gradient = data(inner_gradient_, offset * inner_);
-    std::copy_n(gradient, rows * width_, second);
-    pass_.drop(2, tile, width_, second);
-    kernels::add_column_sums(second, rows, width_, width_, data(tile_bias2_, index * width_));
-    linear2_back_.multiply({second, width_}, rows, {.data = inner_gradient, .row_stride = inner_});
-    pass_.drop(1, tile, inner_, inner_gradient);
-    kernels::activate_backward(a_.activation, kept.inner, rows * inner_, activated, inner_gradient);
-    pass_.drop(1, tile, inner_, activated);
-    kernels::add_column_sums(inner_gradient, rows, inner_, inner_, data(tile_bias1_, index * inner_));
+  void feed_forward_tile(const Place& p, const KeptTokens& kept, const float* gradient, float* second) {
+    float* activated = data(activated_, p.row * inner_);
+    float* inner_gradient = data(inner_gradient_, p.row * inner_);
+    std::copy_n(gradient, p.rows * width_, second);
+    pass_.drop(2, p.tile, width_, second);
+    kernels::add_column_sums(second, p.rows, width_, width_, data(tile_bias2_, p.index * width_));
+    linear2_back_.multiply({second, width_}, p.rows, {.data = inner_gradient, .row_stride = inner_});
+    pass_.drop(1, p.tile, inner_, inner_gradient);
+    kernels::activate_backward(a_.activation, kept.inner, p.rows * inner_, activated, inner_gradient);
+    pass_.drop(1, p.tile, inner_, activated);
+    kernels::add_column_sums(inner_gradient, p.rows, inner_, inner_, data(tile_bias1_, p.index * inner_));
   }
 
-  // x_gradient: that of input + attention; the share through the attention is added.
-  void attention_tile(Range tile, int64_t index, int64_t offset, const float* x, const KeptTokens& kept,
-                      float* x_gradient, float* first) {
-    const int64_t rows = tile.size();
+  // first: the gradient of input + attention, rows of tokens that are read. x_gradient: the same for all tokens; the
+  // share through the attention is added.
+  void attention_tile(const Place& p, const float* x, const KeptTokens& kept, float* x_gradient, float* first) {
+    const int64_t tokens = p.tile.size();
     const TokenMask& mask = pass_.attention().mask();
-    std::copy_n(x_gradient, rows * width_, first);
-    pass_.drop(0, tile, width_, first);
+    pass_.drop(0, p.tile, width_, first);
     if (published_mask()) {
-      kernels::add_column_sums(first, rows, width_, width_, data(tile_out_bias_, index * width_));
+      kernels::add_column_sums(first, p.rows, width_, width_, data(tile_out_bias_, p.index * width_));
     }
-    mask.clear(tile, width_, first);
+    read_.for_each_run(p.tile, [&](Range run, int64_t row) { mask.clear(run, width_, first + row * width_); });
     TileSpace space;
-    float* through = space.take(rows, width_);
-    attention_.tile(tile, index, kept.projected, first, attention_space_, offset, through);
+    float* through = space.take(tokens, width_);
+    attention_.tile(p.tile, p.index, kept.projected, first, attention_space_, p.chunk_begin, through);
     if (attended_.defined()) {
-      float* attended = data(attended_, offset * width_);
+      float* attended = data(attended_, (p.tile.begin - p.chunk_begin) * width_);
       if (a_.norm_first) {
-        pass_.norm(a_.norm1, x, rows, attended);
+        pass_.norm(a_.norm1, x, tokens, attended);
       } else {
-        std::copy_n(x, rows * width_, attended);
+        std::copy_n(x, tokens * width_, attended);
       }
-      if (mask.respect) mask.clear(tile, width_, attended);
+      if (mask.respect) mask.clear(p.tile, width_, attended);
     }
     if (a_.norm_first) {
-      norm1_.backward(a_.norm1, a_.epsilon, x, rows, index, through, /*add=*/true, x_gradient);
+      norm1_.backward(a_.norm1, a_.epsilon, x, tokens, p.index, through, /*add=*/true, x_gradient);
     } else {
-      kernels::add(through, rows * width_, x_gradient);
+      kernels::add(through, tokens * width_, x_gradient);
     }
   }
 
   void weights(Range chunk, const float* x, const KeptTokens& kept) {
-    const int64_t count = chunk.size();
+    const int64_t count = read_.rows(chunk).size();
     add_outer_products(data(inner_gradient_), inner_, data(middle_), width_, {inner_, width_, count},
                        data(result_.linear1_weight), chunk.begin > 0);
     add_outer_products(data(second_gradient_), width_, data(activated_), inner_, {width_, inner_, count},
@@ -186,6 +194,7 @@ class EncoderBackward {
 
   const EncoderPass& pass_;
   const EncoderLayerArguments& a_;
+  const ReadTokens& read_;
   int64_t tokens_, width_, inner_, chunk_, tiles_;
   at::Tensor kept_, recomputed_;
   PackedMatrix linear1_back_, linear2_back_;
@@ -216,8 +225,9 @@ EncoderLayerForward encoder_layer(const EncoderLayerArguments& arguments, bool k
   const at::Tensor le = work_space({tokens}), lr = work_space({tokens});
   for_each_tile({0, tokens}, pass.tile(), [&](Range tile, int64_t /*index*/) {
     TileSpace space;
-    const KeptTokens kept = keep ? kept_tokens(a, data(result.kept), tokens).from(tile.begin, a)
-                                 : kept_tokens(a, space.take(tile.size(), kept_numbers(a)), tile.size());
+    const KeptTokens kept =
+        keep ? kept_tokens(a, data(result.kept), tokens).from(tile.begin, pass.read().rows(tile).begin, a)
+             : kept_tokens(a, space.take(tile.size(), kept_numbers(a)), tile.size());
     pass.forward(a.attention.query.const_data_ptr<float>() + tile.begin * width, tile, kept, data(le, tile.begin),
                  data(lr, tile.begin), data(result.out, tile.begin * width));
   });

@@ -25,6 +25,7 @@ struct EncoderLayerArguments {
   double epsilon = 1e-5;
   double dropout = 0;               // after the attention, inside and after the feed-forward part
   std::array<uint64_t, 3> seeds{};  // of these three
+  OptionalTensor unread{};          // [B, N] bool: tokens whose output nobody reads; it is 0
 };
 
 struct EncoderLayerForward {

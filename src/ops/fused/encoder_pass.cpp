@@ -37,10 +37,10 @@ int64_t kept_numbers(const EncoderLayerArguments& a) {
   return (a.norm_first ? 3 : 4) * a.attention.query.size(2) + a.linear1_weight.size(0);
 }
 
-KeptTokens KeptTokens::from(int64_t token, const EncoderLayerArguments& a) const {
+KeptTokens KeptTokens::from(int64_t token, int64_t row, const EncoderLayerArguments& a) const {
   const int64_t width = a.attention.query.size(2);
-  return {projected + token * 2 * width, after_first + token * width, inner + token * a.linear1_weight.size(0),
-          after_second == nullptr ? nullptr : after_second + token * width};
+  return {projected + token * 2 * width, after_first + row * width, inner + row * a.linear1_weight.size(0),
+          after_second == nullptr ? nullptr : after_second + row * width};
 }
 
 KeptTokens kept_tokens(const EncoderLayerArguments& a, float* data, int64_t tokens) {
@@ -53,7 +53,7 @@ EncoderPass::EncoderPass(const EncoderLayerArguments& arguments, bool forward)
     : a_(dense(arguments)),
       sampled_(a_.attention, a_.attention.query),
       rows_(attended_rows(a_, sampled_)),
-      attention_(a_.attention, rows_, forward) {
+      attention_(a_.attention, rows_, forward, a_.unread) {
   if (!forward) return;
   linear1_ = PackedMatrix::of_weight(a_.linear1_weight, /*transposed=*/true);
   linear2_ = PackedMatrix::of_weight(a_.linear2_weight, /*transposed=*/true);
@@ -67,28 +67,40 @@ void EncoderPass::norm(const LayerNormWeights& weights, const float* x, int64_t 
 void EncoderPass::drop(int which, Range tile, int64_t width, float* x) const {
   if (a_.dropout == 0) return;
   const auto threshold = static_cast<uint32_t>(std::lround(a_.dropout * 4294967296.0));
-  kernels::dropout(x, x, tile.size() * width, a_.seeds[static_cast<size_t>(which)], tile.begin * width, threshold,
-                   static_cast<float>(1 / (1 - a_.dropout)));
+  read().for_each_run(tile, [&](Range run, int64_t row) {
+    kernels::dropout(x + row * width, x + row * width, run.size() * width, a_.seeds[static_cast<size_t>(which)],
+                     run.begin * width, threshold, static_cast<float>(1 / (1 - a_.dropout)));
+  });
 }
 
 void EncoderPass::forward(const float* x, Range tile, const KeptTokens& kept, float* le, float* lr, float* out) const {
   const AttentionShape& shape = attention_.shape();
-  const int64_t width = shape.width, rows = tile.size(), inner_width = this->inner_width();
+  const int64_t width = shape.width, rows = read().rows(tile).size(), inner_width = this->inner_width();
   TileSpace space;
-  float* middle = space.take(rows, width);  // first what the attention sees, then what the feed-forward part does
-  float* inverse = space.take(rows, 2 * shape.heads);
-  float* scores = space.take(rows, shape.scores());
+  float* middle =
+      space.take(tile.size(), width);  // first what the attention sees, then what the feed-forward part does
+  float* inverse = space.take(tile.size(), 2 * shape.heads);
+  float* scores = space.take(tile.size(), shape.scores());
   const float* attended = x;
   if (a_.norm_first) {
-    norm(a_.norm1, x, rows, middle);
+    norm(a_.norm1, x, tile.size(), middle);
     attended = middle;
   }
   attention_.project(attended, tile, kept.projected);
   attention_.scores(kept.projected, tile, inverse, scores);
   if (le != nullptr) attention_.squares(scores, tile, le, lr);
+  const float* input = x;
+  float* result = a_.norm_first ? out : kept.after_second;
+  if (!read().all()) {
+    read().gather(tile, shape.scores(), scores, scores);
+    float* gathered = space.take(rows, width);
+    read().gather(tile, width, x, gathered);
+    input = gathered;
+    if (a_.norm_first) result = space.take(rows, width);
+  }
   attention_.output(scores, tile, kept.after_first);
   drop(0, tile, width, kept.after_first);
-  kernels::add(x, rows * width, kept.after_first);
+  kernels::add(input, rows * width, kept.after_first);
 
   norm(a_.norm_first ? a_.norm2 : a_.norm1, kept.after_first, rows, middle);
   linear1_.multiply({middle, width}, rows,
@@ -97,12 +109,17 @@ void EncoderPass::forward(const float* x, Range tile, const KeptTokens& kept, fl
   float* activated = space.take(rows, inner_width);
   kernels::activate(a_.activation, kept.inner, rows * inner_width, activated);
   drop(1, tile, inner_width, activated);
-  float* result = a_.norm_first ? out : kept.after_second;
   linear2_.multiply({activated, inner_width}, rows,
                     {.data = result, .row_stride = width, .bias = a_.linear2_bias.const_data_ptr<float>()});
   drop(2, tile, width, result);
   kernels::add(a_.norm_first ? kept.after_first : middle, rows * width, result);
-  if (out != nullptr && !a_.norm_first) norm(a_.norm2, result, rows, out);
+  if (out == nullptr) return;
+  if (read().all()) {
+    if (!a_.norm_first) norm(a_.norm2, result, rows, out);
+    return;
+  }
+  if (!a_.norm_first) norm(a_.norm2, result, rows, middle);
+  read().scatter(tile, width, a_.norm_first ? result : middle, out);
 }
 
 }  // namespace primal::ops::fused

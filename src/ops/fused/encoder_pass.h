@@ -5,14 +5,16 @@
 
 namespace primal::ops::fused {
 
-/// The intermediates of some tokens that the backward pass needs; each [tokens, ...], dense.
+/// The intermediates of some tokens that the backward pass needs. All but the first only have rows for tokens that are
+/// read.
 struct KeptTokens {
   float* projected;     // [2D]: q and k
   float* after_first;   // [D]: input + attention, before norm1 (post-norm) or norm2 (pre-norm)
   float* inner;         // [F]: the feed-forward part before its activation
   float* after_second;  // [D]: post-norm only, before norm2
 
-  KeptTokens from(int64_t token, const EncoderLayerArguments& a) const;
+  /// token, row: how many before it have been passed.
+  KeptTokens from(int64_t token, int64_t row, const EncoderLayerArguments& a) const;
 };
 
 /// Where they lie in one piece of memory for `tokens` tokens.
@@ -25,16 +27,18 @@ class EncoderPass {
 
   const EncoderLayerArguments& arguments() const { return a_; }
   const AttentionPass& attention() const { return attention_; }
+  const ReadTokens& read() const { return attention_.read(); }
   const SampledRows& sampled() const { return sampled_; }
   const at::Tensor& rows() const { return rows_; }
   int64_t inner_width() const { return a_.linear1_weight.size(0); }
   int64_t tile() const { return attention_.tile(); }
 
-  /// x: [T, D] -> kept, le and lr (one per token), out [T, D] (null: what comes after `kept` is left out).
+  /// x: [T, D] -> kept, le and lr (one per token), out [T, D], 0 at tokens that are not read (null: what comes after
+  /// `kept` is left out).
   void forward(const float* x, Range tile, const KeptTokens& kept, float* le, float* lr, float* out) const;
 
   void norm(const LayerNormWeights& weights, const float* x, int64_t rows, float* out) const;
-  /// which: 0 after the attention, 1 inside, 2 after the feed-forward part. In place.
+  /// which: 0 after the attention, 1 inside, 2 after the feed-forward part. x: rows of tokens that are read, in place.
   void drop(int which, Range tile, int64_t width, float* x) const;
 
  private:
