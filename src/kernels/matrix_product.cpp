@@ -24,9 +24,9 @@ constexpr int kRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
 // Depth of a block: its part of a panel (32 KiB with AVX2) is read again from L1 or L2 while the rows of the tile run
 // over it. Half of it was 5 to 10 % slower: the result is then read and written twice as often.
 constexpr int64_t kDepth = 512;
-// Depth, rows and columns of the blocks of add_outer_products: its packed sides take 96 KiB and 512 KiB, for L2 and
+// Depth, rows and columns of the blocks of add_outer_products: its packed sides take 192 KiB and 1 MiB, for L2 and
 // beyond.
-constexpr int64_t kOuterDepth = 256;
+constexpr int64_t kOuterDepth = 512;
 constexpr int64_t kOuterRows = 96;
 constexpr int64_t kOuterColumns = 512;
 

@@ -4,13 +4,21 @@
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
-#include <span>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "train/evaluation.h"
 
 namespace primal::train {
+
+/// What a batch needs besides the model. A task adds its tensors.
+struct BatchInputs {
+  explicit BatchInputs(std::vector<int64_t> numbers) : examples(std::move(numbers)) {}
+  virtual ~BatchInputs() = default;
+
+  std::vector<int64_t> examples;  ///< numbers of training examples
+};
 
 /// The loss of one batch, ready to be differentiated, and what to show of it.
 struct BatchLoss {
@@ -31,8 +39,13 @@ class Problem {
   virtual torch::nn::Module& model() = 0;
   /// Number of training examples.
   virtual int64_t examples() const = 0;
-  /// Of the training examples with these numbers; the model is in training mode.
-  virtual BatchLoss loss(std::span<const int64_t> examples) = 0;
+  /// Called on another thread while the previous batch computes. Must not draw random numbers: their order would depend
+  /// on chance.
+  virtual std::unique_ptr<BatchInputs> inputs(std::vector<int64_t> examples) const {
+    return std::make_unique<BatchInputs>(std::move(examples));
+  }
+  /// inputs: made by inputs(), used once. The model is in training mode.
+  virtual BatchLoss loss(BatchInputs& inputs) = 0;
   /// The model is in evaluation mode and no gradient is recorded.
   virtual Evaluation evaluate(Part part) = 0;
 };

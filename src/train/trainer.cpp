@@ -13,6 +13,7 @@
 #include "train/epoch_order.h"
 #include "train/event_file.h"
 #include "train/failure.h"
+#include "train/inputs_ahead.h"
 #include "train/interrupt.h"
 #include "train/trainer_state.h"
 
@@ -89,7 +90,7 @@ class Trainer::Loop {
   bool wants_checkpoint() const;
   bool out_of_patience() const;
   void run_epoch(const InterruptGuard& interrupt);
-  void take_step(std::span<const int64_t> order);
+  void take_step(InputsAhead& inputs);
   void finish_epoch();
   void evaluate();
   void show_progress();
@@ -148,16 +149,15 @@ bool Trainer::Loop::out_of_patience() const {
 }
 
 // One step of the optimizer: `accumulate` batches, or what is left of the epoch.
-void Trainer::Loop::take_step(std::span<const int64_t> order) {
+void Trainer::Loop::take_step(InputsAhead& inputs) {
   const auto start = Clock::now();
   const int64_t last = std::min(state_.batch + options_.accumulate, batches_);
   const int64_t examples =
       std::min<int64_t>(last * options_.batch, problem_.examples()) - state_.batch * options_.batch;
   optimizer_.zero_grad();
   for (; state_.batch < last; ++state_.batch) {
-    const int64_t first = state_.batch * options_.batch;
-    const auto chosen = order.subspan(first, std::min<int64_t>(options_.batch, problem_.examples() - first));
-    const BatchLoss batch = autocast_.run([&] { return problem_.loss(chosen); });
+    const std::unique_ptr<BatchInputs> chosen = inputs.next();
+    const BatchLoss batch = autocast_.run([&] { return problem_.loss(*chosen); });
     if (!std::isfinite(batch.task + batch.ksvd)) {
       throw Failure(std::string("the loss became ") + (std::isnan(batch.task + batch.ksvd) ? "NaN" : "infinite") +
                     " at step " + std::to_string(state_.step + 1) + "; " + kSmallerSteps);
@@ -204,9 +204,11 @@ void Trainer::Loop::show_progress() {
 
 void Trainer::Loop::run_epoch(const InterruptGuard& interrupt) {
   const std::vector<int64_t> order = epoch_order(problem_.examples(), options_.seed, state_.epoch);
+  InputsAhead inputs(problem_, std::span(order).subspan(static_cast<size_t>(state_.batch * options_.batch)),
+                     options_.batch);
   problem_.model().train();
   while (state_.batch < batches_) {
-    take_step(order);
+    take_step(inputs);
     // At the end of an epoch the evaluation comes first: a checkpoint after it does not have to repeat it.
     if (state_.batch == batches_) break;
     if (interrupt.interrupted()) return;

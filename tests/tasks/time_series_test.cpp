@@ -65,8 +65,7 @@ TEST_F(TimeSeriesTest, TheHonestProtocolReadsNoTestBeforeTheEnd) {
     reads.push_back("test");
     return data.load_test(facts);
   });
-  const std::vector<int64_t> cases = {0, 1, 2};
-  problem.loss(cases);
+  problem.loss(*problem.inputs({0, 1, 2}));
   problem.evaluate(train::Part::validation);
   EXPECT_TRUE(reads.empty());
   problem.evaluate(train::Part::test);

@@ -35,8 +35,8 @@ class Blobs : public Problem {
   torch::nn::Module& model() override { return *model_; }
   int64_t examples() const override { return x_.size(0); }
 
-  BatchLoss loss(std::span<const int64_t> examples) override {
-    losses.push_back({examples.begin(), examples.end()});
+  BatchLoss loss(BatchInputs& inputs) override {
+    losses.push_back(inputs.examples);
     if (std::ssize(losses) == raise_at) std::raise(SIGINT);
     const torch::Tensor chosen = torch::tensor(losses.back());
     const torch::Tensor labels = labels_.index_select(0, chosen);
@@ -46,9 +46,9 @@ class Blobs : public Problem {
             .task = task.item<double>(),
             .ksvd = 0,
             .objective = {0.5},
-            .examples = std::ssize(examples),
+            .examples = std::ssize(inputs.examples),
             .correct = logits.argmax(1).eq(labels).sum().item<int64_t>(),
-            .tokens = std::ssize(examples)};
+            .tokens = std::ssize(inputs.examples)};
   }
 
   Evaluation evaluate(Part part) override {

@@ -7,6 +7,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 
 namespace primal::ops::fused {
@@ -32,12 +33,14 @@ inline int64_t chunk_tokens(int64_t width, int64_t tile) {
   return std::max<int64_t>(1, (int64_t{1} << 19) / std::max<int64_t>(1, width) / (4 * tile)) * 4 * tile;
 }
 
-/// body(range, index of the tile counted from token 0), in parallel.
+/// body(range, index of the tile counted from token 0), in parallel. A thread that is done takes the next tile: tiles
+/// differ in the number of tokens that are read, and cores in what else they have to do.
 template <typename Body>
 void for_each_tile(Range range, int64_t tile, const Body& body) {
   const int64_t first = range.begin / tile, count = (range.size() + tile - 1) / tile;
-  at::parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
+  std::atomic<int64_t> next{0};
+  at::parallel_for(0, std::min<int64_t>(count, at::get_num_threads()), 1, [&](int64_t /*begin*/, int64_t /*end*/) {
+    for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) {
       const int64_t start = range.begin + i * tile;
       body(Range{start, std::min(start + tile, range.end)}, first + i);
     }

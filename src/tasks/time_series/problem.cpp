@@ -42,6 +42,13 @@ void copy_times(const data::TimeSeriesSet& set, int64_t i, std::span<float> into
   for (size_t step = 0; step < into.size(); ++step) into[step] = static_cast<float>(set.times[set.offsets[i] + step]);
 }
 
+struct SeriesInputs : train::BatchInputs {
+  using BatchInputs::BatchInputs;
+
+  models::SeriesBatch batch;
+  torch::Tensor lengths, labels;  // [B]
+};
+
 }  // namespace
 
 int64_t evaluation_batch(int64_t tokens) {
@@ -82,19 +89,26 @@ models::SeriesBatch TimeSeriesProblem::batch(const data::TimeSeriesSet& set, std
   return batch_of(set, cases, data_.facts.tokens, config_.model.pooling == models::Pooling::flatten);
 }
 
-train::BatchLoss TimeSeriesProblem::loss(std::span<const int64_t> examples) {
-  models::SeriesBatch batch = this->batch(data_.train, examples);
-  const torch::Tensor lengths = lengths_of(data_.train, examples, data_.facts.tokens);
-  augment(batch, lengths, config_);
-  const auto [logits, terms] = model_->forward(batch);
-  const torch::Tensor labels = labels_of(data_.train, examples);
+std::unique_ptr<train::BatchInputs> TimeSeriesProblem::inputs(std::vector<int64_t> examples) const {
+  auto result = std::make_unique<SeriesInputs>(std::move(examples));
+  result->batch = batch(data_.train, result->examples);
+  result->lengths = lengths_of(data_.train, result->examples, data_.facts.tokens);
+  result->labels = labels_of(data_.train, result->examples);
+  return result;
+}
+
+train::BatchLoss TimeSeriesProblem::loss(train::BatchInputs& inputs) {
+  auto& series = static_cast<SeriesInputs&>(inputs);
+  const torch::Tensor& labels = series.labels;
+  augment(series.batch, series.lengths, config_);
+  const auto [logits, terms] = model_->forward(series.batch);
   const torch::Tensor task = cross_entropy(logits, labels, at::Reduction::Mean, config_.loss.label_smoothing);
   train::BatchLoss result{.total = task,
                           .task = task.item<double>(),
                           .objective = mean_objectives(terms),
-                          .examples = std::ssize(examples),
+                          .examples = std::ssize(inputs.examples),
                           .correct = logits.argmax(1).eq(labels).sum().item<int64_t>(),
-                          .tokens = batch.x.size(0) * batch.x.size(1)};
+                          .tokens = series.batch.padding.numel()};
   if (config_.loss.eta > 0 && !terms.empty()) {
     const torch::Tensor ksvd = ksvd_loss(terms, config_.loss.eta);
     result.ksvd = ksvd.item<double>();

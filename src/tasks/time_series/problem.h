@@ -27,7 +27,8 @@ class TimeSeriesProblem : public train::Problem {
 
   torch::nn::Module& model() override { return *model_; }
   int64_t examples() const override { return data_.train.cases(); }
-  train::BatchLoss loss(std::span<const int64_t> examples) override;
+  std::unique_ptr<train::BatchInputs> inputs(std::vector<int64_t> examples) const override;
+  train::BatchLoss loss(train::BatchInputs& inputs) override;
   train::Evaluation evaluate(train::Part part) override;
 
   models::SequenceClassifier& classifier() { return model_; }
