@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from primal.attention import PrimalAttention, padding_mask
 from primal.ksvd import KsvdTerms
 
+FUSED_DTYPES = [d for d in (torch.float32, torch.bfloat16) if torch.ops.primal_util.is_fused(d)]
 RECOMPUTED_WIDTH = 128  # a guess between widths 64, where recomputing was faster, and 512
 
 
@@ -18,7 +19,8 @@ class EncoderLayer(nn.Module):
     """post-norm: x = norm1(x + attention(x)); x = norm2(x + feed_forward(x)). pre-norm: the norms before each part.
 
     On the CPU in float32, with the cosine feature map and without a causal attention, the layer runs as one operator
-    that keeps its intermediates in cache; elsewhere the same layer is composed of its parts.
+    that keeps its intermediates in cache; elsewhere the same layer is composed of its parts. So does bfloat16 where the
+    CPU cannot multiply such numbers itself: they are stored so and computed in float32.
 
     Args:
         embed_dim, num_heads, rank, rows: of the PrimalAttention.
@@ -93,8 +95,8 @@ class EncoderLayer(nn.Module):
         drops = self.training and self.dropout > 0
         return (
             x.is_cpu
-            and x.dtype == torch.float32
-            and self.linear1.weight.dtype == torch.float32
+            and x.dtype in FUSED_DTYPES
+            and self.linear1.weight.dtype == x.dtype
             and self.attention.feature_map == "cosine"
             and not self.attention.causal
             and x.numel() > 0

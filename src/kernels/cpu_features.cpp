@@ -1,5 +1,6 @@
 #include "kernels/cpu_features.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -51,5 +52,12 @@ std::string cpu_name() { return "unknown"; }
 std::vector<CpuFeature> cpu_features() { return {}; }
 
 #endif
+
+bool cpu_has_bfloat16() {
+  const auto features = cpu_features();
+  return std::any_of(features.begin(), features.end(), [](const CpuFeature& feature) {
+    return feature.present && (feature.name == "avx512_bf16" || feature.name == "amx_bf16");
+  });
+}
 
 }  // namespace primal::kernels

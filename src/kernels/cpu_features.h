@@ -17,4 +17,7 @@ std::string cpu_name();
 /// avx2, fma, avx512f, avx512_bf16, amx_bf16, ... in this order, present or not.
 std::vector<CpuFeature> cpu_features();
 
+/// Whether it multiplies bfloat16 numbers itself: AVX512-BF16 or AMX.
+bool cpu_has_bfloat16();
+
 }  // namespace primal::kernels

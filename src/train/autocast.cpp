@@ -2,26 +2,13 @@
 
 #include <ATen/autocast_mode.h>
 
-#include <algorithm>
-
 #include "kernels/cpu_features.h"
 #include "primal/error.h"
 
 namespace primal::train {
 
-namespace {
-
-bool cpu_has_bfloat16() {
-  const auto features = kernels::cpu_features();
-  return std::any_of(features.begin(), features.end(), [](const auto& feature) {
-    return feature.present && (feature.name == "avx512_bf16" || feature.name == "amx_bf16");
-  });
-}
-
-}  // namespace
-
 Autocast::Autocast(const std::string& precision)
-    : enabled_(precision == "bfloat16" || (precision == "auto" && cpu_has_bfloat16())) {
+    : enabled_(precision == "bfloat16" || (precision == "auto" && kernels::cpu_has_bfloat16())) {
   if (precision != "float32" && precision != "bfloat16" && precision != "auto") {
     throw Error("train.precision: expected float32, bfloat16 or auto, got \"" + precision + "\"");
   }

@@ -78,7 +78,8 @@ def test_long_means_of_the_terms_are_made_in_float32(mode):
     scores, (le, lr, _) = layer.scores(x), layer(x)[1]
     for term, score in ((le, scores.e), (lr, scores.r)):
         square = score.double().square() * layer.lambda_().double()[:, None]
-        assert_near(term, square.sum(-1).mean((1, 2)) / 2, 1e-5)
+        # The scores may be those of q and k rounded to bfloat16, one by one; a rounded sum would be off by far more.
+        assert_near(term, square.sum(-1).mean((1, 2)) / 2, 1e-4)
 
 
 @every_mode
@@ -114,7 +115,7 @@ def test_autocast_of_cross_attention_scores_and_steps():
     assert_near(cross, layer(query, key)[0], 8 * BFLOAT16_ROUNDING)
     assert {part.dtype for part in scores} == {torch.float32}
     assert state.q_sum.dtype == torch.float64
-    assert torch.equal(step, full)
+    assert_near(step, full, 2 * BFLOAT16_ROUNDING)
 
 
 def test_autocast_leaves_float64_alone():

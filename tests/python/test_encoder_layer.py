@@ -8,6 +8,7 @@ import torch
 from torch.library import opcheck
 
 import primal
+from primal.encoder_layer import FUSED_DTYPES
 
 TOLERANCE = {"rtol": 1e-3, "atol": 1e-4}
 
@@ -27,7 +28,7 @@ def values_and_gradients(layer, x, padding, unread=None):
     """In float32 by the operator, or in float64 by the parts."""
     layer = copy.deepcopy(layer).to(x.dtype)
     x = x.clone().requires_grad_()
-    assert layer._can_fuse(x) == (x.dtype == torch.float32)
+    assert layer._can_fuse(x) == (x.dtype in FUSED_DTYPES)
     out, terms = layer(x, padding, unread)
     weights = torch.linspace(-1, 1, out.numel(), dtype=x.dtype).view_as(out)
     if padding is not None:
@@ -154,6 +155,22 @@ def test_elsewhere_the_parts_are_used():
     assert layer(x)[0].dtype == torch.float64
     causal = primal.EncoderLayer(24, 3, 5, feed_forward=8, causal=True)
     assert causal(torch.randn(2, 9, 24))[0].shape == (2, 9, 24)
+
+
+def test_bfloat16_is_float32_rounded_once():
+    if torch.bfloat16 not in FUSED_DTYPES:
+        pytest.skip("this CPU multiplies bfloat16 numbers itself")
+    for norm_first, recompute in itertools.product((False, True), repeat=2):
+        narrow = make_layer(norm_first=norm_first, recompute=recompute).bfloat16()
+        wide = copy.deepcopy(narrow).float()
+        x = torch.randn(3, 90, 24).bfloat16()
+        mask = primal.padding_mask(torch.tensor([90, 31, 2]), 90)
+        actual, expected = (values_and_gradients(layer, t, mask) for layer, t in ((narrow, x), (wide, x.float())))
+        assert torch.equal(actual["out"], expected["out"].bfloat16())
+        assert actual["le"].dtype == torch.float32
+        for name, value in expected.items():  # Lambda is rounded too, and what is kept for the backward pass
+            error = (actual[name].float() - value).abs().max() / value.abs().max().clamp_min(1e-3)
+            assert error < 0.03, (name, error)
 
 
 def test_compiles():

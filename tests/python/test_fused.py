@@ -1,4 +1,4 @@
-"""The fused attention, which serves float32, against the same layer in float64, which runs in ATen calls."""
+"""The fused attention, which serves float32 and bfloat16, against the same layer in float64, which runs in ATen calls."""
 
 import copy
 import itertools
@@ -54,6 +54,21 @@ def test_several_chunks_of_a_wide_layer():
     mask = torch.zeros(3, 850, dtype=torch.bool)
     mask[1, 400:] = True
     assert_near(*run_both(layer, random_tokens(3, 850, 512), mask), TOLERANCE)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("padding", [None, "respect", "ignore"])
+def test_bfloat16_is_float32_rounded_once(mode, padding):
+    if not torch.ops.primal_util.is_fused(torch.bfloat16):
+        pytest.skip("this CPU multiplies bfloat16 numbers itself")
+    narrow = make_layer(64, 2, 20, 11, padding=padding or "respect", dtype=torch.float32, **MODES[mode]).bfloat16()
+    wide = copy.deepcopy(narrow).float()
+    x = random_tokens(3, 301, 64, dtype=torch.bfloat16)
+    mask = {} if padding is None else {"key_padding_mask": torch.rand(3, 301) < 0.3}
+    actual, expected = run(narrow, x, **mask), run(wide, x.float(), **mask)
+    assert torch.equal(actual["out"], expected["out"].bfloat16())
+    # Lambda is rounded too, and what is kept for the backward pass.
+    assert_near({name: value.double() for name, value in actual.items()}, expected, 0.03)
 
 
 def test_strides_of_the_input_do_not_matter():

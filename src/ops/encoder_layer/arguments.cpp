@@ -13,6 +13,16 @@ void check_size(const at::Tensor& tensor, const char* name, const std::vector<c1
                     c10::SymIntArrayRef(expected), ", got ", tensor.sym_sizes());
 }
 
+bool is_known(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kBFloat16;
+}
+
+std::vector<at::Tensor> in_float32(at::TensorList tensors) {
+  std::vector<at::Tensor> result;
+  for (const at::Tensor& tensor : tensors) result.push_back(tensor.to(at::kFloat));
+  return result;
+}
+
 kernels::Activation activation_of(const std::string& name) {
   if (name == "gelu") return kernels::Activation::gelu;
   TORCH_CHECK_VALUE(name == "relu", "encoder_layer: activation must be gelu or relu, got ", name);
@@ -26,13 +36,17 @@ fused::EncoderLayerArguments encoder_arguments(PRIMAL_ENCODER_PARAMETERS) {
                     " parameters are needed, got ", parameters.size());
   TORCH_CHECK_VALUE(seeds.size() == 3, "encoder_layer: 3 seeds are needed, got ", seeds.size());
   TORCH_CHECK_VALUE(dropout >= 0 && dropout < 1, "encoder_layer: dropout must be in [0, 1), got ", dropout);
-  TORCH_CHECK_TYPE(x.scalar_type() == at::kFloat, "encoder_layer: x must be float32, got ", x.scalar_type());
+  for (const at::Tensor& tensor : parameters) {
+    TORCH_CHECK_TYPE(is_known(tensor), "encoder_layer: parameters must be float32 or bfloat16, got ",
+                     tensor.scalar_type());
+  }
+  TORCH_CHECK_TYPE(is_known(x), "encoder_layer: x must be float32 or bfloat16, got ", x.scalar_type());
+  const std::vector<at::Tensor> p = in_float32(parameters);
   const auto bias = [&](size_t i) {
-    return parameters[i].dim() == 1 && parameters[i].sym_size(0) == 0 ? std::nullopt : OptionalTensor(parameters[i]);
+    return p[i].dim() == 1 && p[i].sym_size(0) == 0 ? std::nullopt : OptionalTensor(p[i]);
   };
-  const auto& p = parameters;
   fused::EncoderLayerArguments a{
-      .attention = {x,
+      .attention = {x.to(at::kFloat),
                     std::nullopt,
                     p[0],
                     bias(1),
@@ -74,10 +88,6 @@ fused::EncoderLayerArguments encoder_arguments(PRIMAL_ENCODER_PARAMETERS) {
     check_size(*unread, "unread", {x.sym_size(0), x.sym_size(1)});
     TORCH_CHECK_TYPE(unread->scalar_type() == at::kBool, "encoder_layer: unread must be bool, got ",
                      unread->scalar_type());
-  }
-  for (const at::Tensor& parameter : p) {
-    TORCH_CHECK_TYPE(parameter.scalar_type() == at::kFloat, "encoder_layer: parameters must be float32, got ",
-                     parameter.scalar_type());
   }
   return a;
 }

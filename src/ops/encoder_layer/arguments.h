@@ -24,7 +24,7 @@ constexpr size_t kEncoderParameters = 19;
   x, parameters, padding, unread, data_dependent, respect_padding, trace_on_data, sampling, norm_first, activation, \
       epsilon, dropout, seeds, recompute
 
-/// Checked: throws a ValueError that gives both values.
+/// In float32 and checked: throws a ValueError that gives both values.
 fused::EncoderLayerArguments encoder_arguments(PRIMAL_ENCODER_PARAMETERS);
 
 }  // namespace primal::ops

@@ -25,8 +25,8 @@ struct EncoderLayerSwitches {
   bool recompute = false;           // keep nothing but the input for the backward pass
 };
 
-/// Whether there is a fused layer for these: self-attention that is not causal, cosine feature map, float32, on the
-/// CPU.
+/// Whether there is a fused layer for these: self-attention that is not causal, cosine feature map, on the CPU,
+/// float32, or bfloat16 where the CPU does not multiply such numbers itself (then stored so, computed in float32).
 bool has_encoder_layer(const AttentionArguments& attention);
 
 /// attention.query is the input of the layer. unread: [B, N] bool, tokens whose output nobody reads: it is 0 there, and

@@ -4,6 +4,7 @@
 
 #include "ops/attention/dispatch.h"
 #include "ops/encoder_layer/arguments.h"
+#include "ops/fused/attention.h"
 
 namespace primal::ops {
 
@@ -12,13 +13,13 @@ namespace {
 FourTensors encoder_layer_forward(PRIMAL_ENCODER_PARAMETERS) {
   const auto a = encoder_arguments(PRIMAL_ENCODER_ARGUMENTS);
   auto [out, le, lr, tr, kept] = fused::encoder_layer(a, /*keep=*/false);
-  return {out, le, lr, tr};
+  return {out.to(x.scalar_type()), le, lr, tr};
 }
 
 FiveTensors encoder_layer_keeping(PRIMAL_ENCODER_PARAMETERS) {
   const auto a = encoder_arguments(PRIMAL_ENCODER_ARGUMENTS);
   auto [out, le, lr, tr, kept] = fused::encoder_layer(a, !recompute);
-  return {out, le, lr, tr, recompute ? at::empty({0}, x.options()) : kept};
+  return {out.to(x.scalar_type()), le, lr, tr, recompute ? at::empty({0}, x.options()) : kept.to(x.scalar_type())};
 }
 
 // x, then the parameters in their order.
@@ -26,10 +27,10 @@ std::vector<at::Tensor> encoder_layer_backward(const at::Tensor& grad_out, const
                                                const at::Tensor& grad_lr, const at::Tensor& grad_tr,
                                                const at::Tensor& kept, PRIMAL_ENCODER_PARAMETERS) {
   const auto a = encoder_arguments(PRIMAL_ENCODER_ARGUMENTS);
-  const auto g =
-      fused::encoder_layer_backward(a, grad_out, {grad_le, grad_lr, grad_tr}, recompute ? at::Tensor() : kept);
+  const auto g = fused::encoder_layer_backward(a, grad_out.to(at::kFloat), {grad_le, grad_lr, grad_tr},
+                                               recompute ? at::Tensor() : kept.to(at::kFloat));
   const auto& t = g.attention;
-  std::vector<at::Tensor> result{g.x,
+  std::vector<at::Tensor> result{g.x.to(x.scalar_type()),
                                  t.q_weight,
                                  t.q_bias,
                                  t.k_weight,
@@ -50,8 +51,8 @@ std::vector<at::Tensor> encoder_layer_backward(const at::Tensor& grad_out, const
                                  g.linear2_weight,
                                  g.linear2_bias};
   for (size_t i = 0; i < kEncoderParameters; ++i) {
-    if (parameters[i].numel() == 0) result[i + 1] = at::empty({0}, x.options());
-    result[i + 1] = result[i + 1].contiguous();
+    if (parameters[i].numel() == 0) result[i + 1] = at::empty({0}, parameters[i].options());
+    result[i + 1] = result[i + 1].to(parameters[i].scalar_type()).contiguous();
   }
   return result;
 }
@@ -62,7 +63,7 @@ at::Tensor empty(const at::Tensor& like, const std::vector<c10::SymInt>& sizes) 
 
 FiveTensors encoder_layer_keeping_meta(PRIMAL_ENCODER_PARAMETERS) {
   const auto a = encoder_arguments(PRIMAL_ENCODER_ARGUMENTS);
-  const auto term = [&] { return empty(x, {x.sym_size(0)}); };
+  const auto term = [&] { return at::empty_symint({x.sym_size(0)}, x.options().dtype(at::kFloat)); };
   const c10::SymInt per_token = x.sym_size(2) * (norm_first ? 3 : 4) + a.linear1_weight.sym_size(0);
   const c10::SymInt kept = recompute ? c10::SymInt(0) : x.sym_size(0) * x.sym_size(1) * per_token;
   return {empty(x, x.sym_sizes().vec()), term(), term(), term(), empty(x, {kept})};
@@ -97,6 +98,8 @@ TORCH_LIBRARY_FRAGMENT(primal, m) {
   define("encoder_layer_backward(Tensor grad_out, Tensor grad_le, Tensor grad_lr, Tensor grad_tr, Tensor kept, " +
          arguments + ") -> Tensor[]");
 }
+
+TORCH_LIBRARY_FRAGMENT(primal_util, m) { m.def("is_fused(ScalarType dtype) -> bool", fused::has_kernel_for); }
 
 TORCH_LIBRARY_IMPL(primal, CPU, m) {
   m.impl("encoder_layer", encoder_layer_forward);

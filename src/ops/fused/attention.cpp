@@ -5,20 +5,24 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "kernels/cpu_features.h"
 #include "kernels/cpu_target.h"
 #include "ops/fused/tile_space.h"
+#include "ops/fused/token_rows.h"
 #include "ops/running_mean.h"
 
 namespace primal::ops::fused {
 
 namespace {
 
-bool is_wanted() {
-  static const bool wanted = [] {
-    const char* value = std::getenv("PRIMAL_FUSED");
-    return value == nullptr || std::string_view(value) != "0";
-  }();
-  return wanted;
+AttentionArguments in_float32(AttentionArguments a) {
+  for (at::Tensor* tensor : {&a.q_weight, &a.k_weight, &a.we, &a.wr, &a.lam, &a.score_weight, &a.out_weight}) {
+    *tensor = tensor->to(at::kFloat);
+  }
+  for (OptionalTensor* tensor : {&a.q_bias, &a.k_bias, &a.score_bias, &a.out_bias}) {
+    if (*tensor) *tensor = (*tensor)->to(at::kFloat);
+  }
+  return a;
 }
 
 OptionalTensor left_out(const AttentionArguments& a) { return a.mode.respect_padding ? a.query_padding : std::nullopt; }
@@ -26,7 +30,7 @@ OptionalTensor left_out(const AttentionArguments& a) { return a.mode.respect_pad
 // What q and k are made from. The projection is linear, so the running mean of the tokens serves for both: q of the
 // mean is the mean of q.
 at::Tensor projected_tokens(const AttentionArguments& a) {
-  return a.mode.causal ? running_mean(a.query, left_out(a)) : a.query.contiguous();
+  return a.mode.causal ? running_mean(a.query.to(at::kFloat), left_out(a)) : a.query.contiguous();
 }
 
 // A chunk's rows of x with zeros at padded tokens; x itself where there is none.
@@ -40,15 +44,25 @@ const float* cleared(const TokenMask& mask, Range range, int64_t width, const fl
 
 }  // namespace
 
+bool has_kernel_for(at::ScalarType dtype) {
+  static const char* const value = std::getenv("PRIMAL_FUSED");
+  if (value != nullptr && std::string_view(value) == "0") return false;
+  if (dtype == at::kFloat) return true;
+  static const bool narrow = (value != nullptr && std::string_view(value) == "1") || !kernels::cpu_has_bfloat16();
+  return dtype == at::kBFloat16 && narrow;
+}
+
 bool has_kernel(const AttentionArguments& a) {
-  return is_wanted() && !a.key && a.query.scalar_type() == at::kFloat && a.we.scalar_type() == at::kFloat &&
-         a.mode.feature_map == "cosine";
+  const at::ScalarType weights = a.we.scalar_type();
+  return !a.key && a.mode.feature_map == "cosine" && has_kernel_for(a.query.scalar_type()) &&
+         (weights == at::kFloat || (weights == at::kBFloat16 && a.query.scalar_type() == at::kBFloat16));
 }
 
 bool can_run(const AttentionArguments& a) { return has_kernel(a) && a.query.is_cpu() && a.query.numel() > 0; }
 
-AttentionForward attention(const AttentionArguments& a, bool keep_projected) {
+AttentionForward attention(const AttentionArguments& arguments, bool keep_projected) {
   kernels::use_cpu_target_of_environment();
+  const AttentionArguments a = in_float32(arguments);
   const at::Tensor x = projected_tokens(a);
   const SampledRows sampled(a, x);
   const AttentionPass pass(a, sampled.rows, /*forward=*/true);
@@ -56,20 +70,23 @@ AttentionForward attention(const AttentionArguments& a, bool keep_projected) {
   const int64_t width = shape.width, tokens = shape.all_tokens();
 
   AttentionForward result;
-  result.out = work_space({shape.batch, shape.tokens, width});
-  if (keep_projected) result.projected = work_space({shape.batch, shape.tokens, 2 * width});
+  result.out = at::empty({shape.batch, shape.tokens, width}, a.query.options());
+  if (keep_projected) result.projected = at::empty({shape.batch, shape.tokens, 2 * width}, a.query.options());
   const at::Tensor le = work_space({tokens}), lr = work_space({tokens});
-  const float* input = x.const_data_ptr<float>();
+  const TokenRows input(x), out(result.out);
+  const std::optional<TokenRows> kept = keep_projected ? std::optional<TokenRows>(result.projected) : std::nullopt;
   for_each_tile({0, tokens}, pass.tile(), [&](Range tile, int64_t /*index*/) {
     TileSpace space;
-    float* projected =
-        keep_projected ? data(result.projected, tile.begin * 2 * width) : space.take(tile.size(), 2 * width);
+    float* projected = kept ? kept->take(tile, space) : space.take(tile.size(), 2 * width);
     float* inverse = space.take(tile.size(), 2 * shape.heads);
     float* scores = space.take(tile.size(), shape.scores());
-    pass.project(input + tile.begin * width, tile, projected);
+    pass.project(input.read(tile, space), tile, projected);
     pass.scores(projected, tile, inverse, scores);
     pass.squares(scores, tile, data(le, tile.begin), data(lr, tile.begin));
-    pass.output(scores, tile, data(result.out, tile.begin * width));
+    float* result_rows = out.take(tile, space);
+    pass.output(scores, tile, result_rows);
+    out.put(tile, result_rows);
+    if (kept) kept->put(tile, projected);
   });
   result.le = pass.mean_of_squares(le);
   result.lr = pass.mean_of_squares(lr);
@@ -77,9 +94,10 @@ AttentionForward attention(const AttentionArguments& a, bool keep_projected) {
   return result;
 }
 
-AttentionBackward attention_backward(const AttentionArguments& a, const at::Tensor& out_gradient,
+AttentionBackward attention_backward(const AttentionArguments& arguments, const at::Tensor& out_gradient,
                                      const TermGradients& terms, const at::Tensor& projected) {
   kernels::use_cpu_target_of_environment();
+  const AttentionArguments a = in_float32(arguments);
   const at::Tensor x = projected_tokens(a), grad = out_gradient.contiguous();
   const SampledRows sampled(a, x);
   const AttentionPass pass(a, sampled.rows, /*forward=*/!projected.defined());
@@ -90,18 +108,20 @@ AttentionBackward attention_backward(const AttentionArguments& a, const at::Tens
 
   AttentionGradients gradients(pass, terms);
   const AttentionGradients::Chunk space = gradients.chunk_space(chunk_size);
-  at::Tensor recomputed, cleared_x, cleared_grad;
-  if (!projected.defined()) recomputed = work_space({chunk_size, 2 * width});
-  at::Tensor x_gradient = at::empty_like(x);
+  at::Tensor wide_x, wide_grad, wide_projected, cleared_x, cleared_grad;  // of a chunk, where they are needed
+  if (!projected.defined()) wide_projected = work_space({chunk_size, 2 * width});
+  at::Tensor x_gradient = at::empty(x.sizes(), at::kFloat);
+  const TokenRows x_rows(x), grad_rows(grad);
   for_each_chunk(tokens, chunk_size, [&](Range chunk) {
-    const float* chunk_x = x.const_data_ptr<float>() + chunk.begin * width;
-    const float* chunk_grad =
-        cleared(mask, chunk, width, grad.const_data_ptr<float>() + chunk.begin * width, cleared_grad);
-    const float* chunk_projected = projected.defined() ? projected.const_data_ptr<float>() + chunk.begin * 2 * width
-                                                       : recomputed.const_data_ptr<float>();
+    const float* chunk_x = x_rows.read(chunk, wide_x);
+    const float* chunk_grad = cleared(mask, chunk, width, grad_rows.read(chunk, wide_grad), cleared_grad);
+    const float* chunk_projected =
+        projected.defined() ? TokenRows(projected).read(chunk, wide_projected) : data(wide_projected);
     for_each_tile(chunk, pass.tile(), [&](Range tile, int64_t index) {
       const int64_t offset = tile.begin - chunk.begin;
-      if (recomputed.defined()) pass.project(chunk_x + offset * width, tile, data(recomputed, offset * 2 * width));
+      if (!projected.defined()) {
+        pass.project(chunk_x + offset * width, tile, data(wide_projected, offset * 2 * width));
+      }
       gradients.tile(tile, index, chunk_projected + offset * 2 * width, chunk_grad + offset * width, space, chunk.begin,
                      data(x_gradient, tile.begin * width));
     });

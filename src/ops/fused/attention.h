@@ -1,4 +1,5 @@
-// primal::attention and its gradient in fused kernels: self-attention, cosine feature map, float32, on the CPU.
+// primal::attention and its gradient in fused kernels: self-attention, cosine feature map, on the CPU. The arithmetic
+// is float32; bfloat16 tokens are widened tile by tile, and what is kept for the backward pass is bfloat16 again.
 #pragma once
 
 #include "ops/attention/arguments.h"
@@ -6,8 +7,11 @@
 
 namespace primal::ops::fused {
 
-/// Whether these arguments can take this path, by dtype and options alone (also for tensors without data).
-/// PRIMAL_FUSED=0 in the environment makes every call take the ATen path.
+/// Whether tokens of this dtype can take this path: float32, and bfloat16 unless the CPU multiplies such numbers
+/// itself, which ATen makes use of. PRIMAL_FUSED=0 in the environment makes every call take the ATen path,
+/// PRIMAL_FUSED=1 none that has a kernel.
+bool has_kernel_for(at::ScalarType dtype);
+/// Whether these arguments can, by dtypes and options alone (also for tensors without data).
 bool has_kernel(const AttentionArguments& arguments);
 /// The same for a real call: on the CPU, with at least one token.
 bool can_run(const AttentionArguments& arguments);

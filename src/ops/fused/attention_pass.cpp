@@ -129,11 +129,11 @@ SampledRows::SampledRows(const AttentionArguments& a, const at::Tensor& x) {
   const OptionalTensor left_out = a.mode.respect_padding ? a.query_padding : std::nullopt;
   positions = sample_positions(x.size(1), left_out, a.we.size(1), sampling_of(a.mode.sampling), x.device());
   if (x.size(1) == 0) {
-    rows = at::zeros({x.size(0), a.we.size(1), x.size(2)}, x.options());
+    rows = at::zeros({x.size(0), a.we.size(1), x.size(2)}, at::kFloat);
     return;
   }
   if (left_out) empty = left_out->all(1).view({-1, 1, 1});
-  rows = without_empty(take_rows(x, positions)).contiguous();
+  rows = without_empty(take_rows(x, positions)).to(at::kFloat).contiguous();
 }
 
 void SampledRows::add_back(const at::Tensor& gradient, const at::Tensor& x_grad) const {
