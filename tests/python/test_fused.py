@@ -1,4 +1,4 @@
-"""The fused attention, which serves float32 and bfloat16, against the same layer in float64, which runs in ATen calls."""
+"""The fused attention, float32 and bfloat16, against the same layer in float64, which runs in ATen calls."""
 
 import copy
 import itertools
