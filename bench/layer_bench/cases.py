@@ -114,6 +114,15 @@ def encoder(run: Run) -> None:
         run.add_times("encoder", mode, sizes.middle, timings, workload.tokens)
 
 
+def bfloat16(run: Run) -> None:
+    """One sequence: without instructions for bfloat16 PyTorch takes seconds for it."""
+    for mode in (FORWARD, BACKWARD):
+        workload = Workload("layer", mode, run.sizes.shape, 1, run.sizes.middle, dtype=torch.bfloat16)
+        made = run.prepared(workload, ["ours", "eager", "softmax", "linear"])
+        timings = time_in_turn(made, run.repeats)
+        run.add_times("bfloat16", mode, workload.length, timings, workload.tokens)
+
+
 def lra_workload(sizes: Sizes, mode: str) -> Workload:
     return Workload("lra", mode, sizes.lra, sizes.lra_batch, sizes.lra_length, sizes.lra_feed_forward)
 
@@ -244,6 +253,7 @@ FUNCTIONS: dict[str, Callable[[Run], None]] = {
     "layer": layer,
     "encoder": encoder,
     "lra": lra,
+    "bfloat16": bfloat16,
     "decode": decoding,
     "memory": peak_memory,
     "growth": growth,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from layer_bench.results import Results, quotient
 
@@ -88,11 +89,11 @@ def _growth(results: Results) -> Iterator[Goal]:
         yield Goal("growth", f"{what}: time per token over all N, largest over smallest", "<=", 1.1, value)
 
 
-def _small(results: Results) -> Iterator[Goal]:
+def _no_slower(case: str, results: Results) -> Iterator[Goal]:
     for what in ("forward", "forward+backward"):
-        for length in results.lengths("small", what):
-            share = results.ratio("small", what, length, "ours", "eager")
-            yield Goal("small", f"{what}, N={length}: time over eager's", "<=", 1, share)
+        for length in results.lengths(case, what):
+            share = results.ratio(case, what, length, "ours", "eager")
+            yield Goal(case, f"{what}, N={length}: time over eager's", "<=", 1, share)
 
 
 def _threads(results: Results) -> Iterator[Goal]:
@@ -112,10 +113,11 @@ GOALS = {
     "layer": _layer,
     "encoder": _encoder,
     "lra": _lra,
+    "bfloat16": partial(_no_slower, "bfloat16"),
     "decode": _decode,
     "memory": _memory,
     "growth": _growth,
-    "small": _small,
+    "small": partial(_no_slower, "small"),
     "threads": _threads,
     "epoch": _epoch,
 }

@@ -26,6 +26,7 @@ class Workload:
     batch: int
     length: int
     feed_forward: int = 0
+    dtype: torch.dtype = torch.float32
 
     @property
     def tokens(self) -> int:
@@ -63,7 +64,7 @@ class Job:
         self.mode = workload.mode
         self.drops = workload.kind != "layer"  # has dropout
         self.x, self.grad_out = _inputs(workload)
-        self.module = _task(workload, subject)
+        self.module = _task(workload, subject).to(workload.dtype)
         self.module.train(self.mode != FORWARD)
         # torch.compile shares the parameters of what it compiles.
         self.run = torch.compile(self.module, dynamic=False) if subject == "compile" else self.module
@@ -95,7 +96,7 @@ def _inputs(workload: Workload) -> tuple[Tensor, Tensor | None]:
     if workload.kind == "lra":
         return torch.randint(models.VOCABULARY, (workload.batch, workload.length)), None
     size = (workload.batch, workload.length, workload.shape.width)
-    x, grad_out = torch.randn(size), torch.randn(size)
+    x, grad_out = torch.randn(size).to(workload.dtype), torch.randn(size).to(workload.dtype)
     return x.requires_grad_(workload.mode != FORWARD), grad_out / workload.tokens
 
 
