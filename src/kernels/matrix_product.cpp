@@ -24,11 +24,10 @@ constexpr int kRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
 // Depth of a block: its part of a panel (32 KiB with AVX2) is read again from L1 or L2 while the rows of the tile run
 // over it. Half of it was 5 to 10 % slower: the result is then read and written twice as often.
 constexpr int64_t kDepth = 512;
-// Depth, rows and columns of the blocks of add_outer_products: its packed sides take 192 KiB and 1 MiB, for L2 and
-// beyond.
+// Depth and rows of the blocks of add_outer_products: the left side of one takes 192 KiB of L2. Half the depth was 3 to
+// 5 % slower.
 constexpr int64_t kOuterDepth = 512;
 constexpr int64_t kOuterRows = 96;
-constexpr int64_t kOuterColumns = 512;
 
 struct Block {
   MatrixView a;
@@ -226,39 +225,34 @@ void pack_left(const float* a, int64_t stride, int64_t depth, int64_t count, flo
   }
 }
 
-void add_outer(const float* a, int64_t a_stride, const float* b, int64_t b_stride, ProductShape shape, float* c,
-               int64_t c_stride, bool add) {
+int64_t space_of_outer(const ProductShape& shape) {
+  return std::min(kOuterRows, shape.rows) * std::min(kOuterDepth, shape.depth);
+}
+
+void add_outer(const float* a, int64_t a_stride, const float* packed, ProductShape shape, float* c, int64_t c_stride,
+               bool add, float* space) {
   if (shape.depth == 0 && !add) {
     for (int64_t i = 0; i < shape.rows; ++i) std::fill_n(c + i * c_stride, shape.columns, 0.0f);
   }
-  if (shape.columns == 0 || shape.depth == 0) return;
-  const int64_t widest = std::min(kOuterColumns, (shape.columns + kPanel - 1) / kPanel * kPanel);
-  const int64_t deepest = std::min(kOuterDepth, shape.depth);
-  const auto right = hwy::AllocateAligned<float>(static_cast<size_t>(deepest * widest));
-  const auto left = hwy::AllocateAligned<float>(static_cast<size_t>(deepest * kOuterRows));
-  for (int64_t j = 0; j < shape.columns; j += kOuterColumns) {
-    const int64_t columns = std::min(kOuterColumns, shape.columns - j);
-    for (int64_t k = 0; k < shape.depth; k += kOuterDepth) {
-      const int64_t depth = std::min(kOuterDepth, shape.depth - k);
-      pack_all({b + k * b_stride + j, b_stride, 1}, depth, columns, right.get());
-      for (int64_t i = 0; i < shape.rows; i += kOuterRows) {
-        const int64_t rows = std::min(kOuterRows, shape.rows - i);
-        pack_left(a + k * a_stride + i, a_stride, depth, rows, left.get());
-        for (int64_t jr = 0; jr < columns; jr += kPanel) {
-          for (int64_t ir = 0; ir < rows; ir += kRows) {
-            const int64_t width = std::min<int64_t>(kRows, rows - ir);
-            one_panel({{left.get() + ir * depth, 1, width},
-                       right.get() + jr * depth,
-                       depth,
-                       c + (i + ir) * c_stride + j + jr,
-                       c_stride,
-                       std::min(kPanel, columns - jr),
-                       add || k > 0,
-                       nullptr,
-                       nullptr,
-                       0},
-                      width);
-          }
+  for (int64_t k = 0; k < shape.depth; k += kOuterDepth) {
+    const int64_t depth = std::min(kOuterDepth, shape.depth - k);
+    for (int64_t i = 0; i < shape.rows; i += kOuterRows) {
+      const int64_t rows = std::min(kOuterRows, shape.rows - i);
+      pack_left(a + k * a_stride + i, a_stride, depth, rows, space);
+      for (int64_t j = 0; j < shape.columns; j += kPanel) {
+        for (int64_t ir = 0; ir < rows; ir += kRows) {
+          const int64_t width = std::min<int64_t>(kRows, rows - ir);
+          one_panel({{space + ir * depth, 1, width},
+                     packed + j * shape.depth + k * kPanel,
+                     depth,
+                     c + (i + ir) * c_stride + j,
+                     c_stride,
+                     std::min(kPanel, shape.columns - j),
+                     add || k > 0,
+                     nullptr,
+                     nullptr,
+                     0},
+                    width);
         }
       }
     }
@@ -275,6 +269,7 @@ HWY_EXPORT(width_of_panel);
 HWY_EXPORT(pack_all);
 HWY_EXPORT(multiply_all);
 HWY_EXPORT(add_outer);
+HWY_EXPORT(space_of_outer);
 
 int64_t panel_width() { return HWY_DYNAMIC_DISPATCH(width_of_panel)(); }
 
@@ -291,9 +286,11 @@ void multiply(MatrixView a, const float* packed, ProductShape shape, const Produ
   HWY_DYNAMIC_DISPATCH(multiply_all)(a, packed, shape, target);
 }
 
-void add_outer_products(const float* a, int64_t a_stride, const float* b, int64_t b_stride, ProductShape shape,
-                        float* c, int64_t c_stride, bool add) {
-  HWY_DYNAMIC_DISPATCH(add_outer)(a, a_stride, b, b_stride, shape, c, c_stride, add);
+int64_t outer_products_space(const ProductShape& shape) { return HWY_DYNAMIC_DISPATCH(space_of_outer)(shape); }
+
+void add_outer_products(const float* a, int64_t a_stride, const float* packed, ProductShape shape, float* c,
+                        int64_t c_stride, bool add, float* space) {
+  HWY_DYNAMIC_DISPATCH(add_outer)(a, a_stride, packed, shape, c, c_stride, add, space);
 }
 
 }  // namespace primal::kernels

@@ -46,9 +46,11 @@ void pack(MatrixView b, int64_t depth, int64_t columns, float* packed);
 /// Each element is summed over the depth in one order, whatever the number of rows in the call.
 void multiply(MatrixView a, const float* packed, ProductShape shape, const ProductTarget& target);
 
-/// c += a^T b, or c = a^T b without `add`: the gradient of a weight. a: depth x rows, b: depth x columns, all
-/// row-major; strides between rows. `rows` may be a part of the rows of the result: parts share nothing.
-void add_outer_products(const float* a, int64_t a_stride, const float* b, int64_t b_stride, ProductShape shape,
-                        float* c, int64_t c_stride, bool add = true);
+/// c += a^T b, or c = a^T b without `add`: the gradient of a weight. a: depth x rows, row-major; packed: b, depth x
+/// columns, packed; strides between rows. `rows` may be a part of the rows of the result: parts share nothing but b.
+/// space: outer_products_space(shape) floats.
+void add_outer_products(const float* a, int64_t a_stride, const float* packed, ProductShape shape, float* c,
+                        int64_t c_stride, bool add, float* space);
+int64_t outer_products_space(const ProductShape& shape);
 
 }  // namespace primal::kernels

@@ -223,14 +223,20 @@ struct OuterCall {
         b(shape.depth, shape.columns, false, 7),
         c(random_numbers(shape.rows * stride + 2 * kMargin, 8)) {}
 
-  void run(int64_t first, int64_t rows) {
-    add_outer_products(a.view.data + first, a.view.row_stride, b.view.data, b.view.row_stride,
-                       {rows, shape.columns, shape.depth}, c.data() + kMargin + 1 + first * stride, stride);
+  void run(int64_t first, int64_t rows, bool add = true) {
+    const Panels packed(b.view, shape.depth, shape.columns);
+    const ProductShape part{rows, shape.columns, shape.depth};
+    const auto size = static_cast<size_t>(outer_products_space(part));
+    std::vector<float> space(size + 1, kUntouched);  // the last one is not the kernel's
+    add_outer_products(a.view.data + first, a.view.row_stride, packed.memory.get(), part,
+                       c.data() + kMargin + 1 + first * stride, stride, add, space.data());
+    EXPECT_EQ(space.back(), kUntouched);
   }
 
-  Expected expected() const {
+  Expected expected(bool add = true) const {
     Expected result(c);
     for (int64_t i = 0; i < shape.rows; ++i) {
+      if (!add) std::fill_n(result.value.begin() + kMargin + 1 + i * stride, shape.columns, 0.0);
       for (int64_t k = 0; k < shape.depth; ++k) {
         double* sums = result.value.data() + kMargin + 1 + i * stride;
         for (int64_t j = 0; j < shape.columns; ++j) sums[j] += a.at(k, i) * b.at(k, j);
@@ -247,25 +253,27 @@ struct OuterCall {
   std::vector<float> c;
 };
 
-// Its blocks have 96 rows, 512 columns and a depth of 256.
+// Its blocks have 96 rows and a depth of 512.
 TEST(AddOuterProducts, AddsTheProductAroundItsBlocks) {
-  const ProductShape shapes[] = {{0, 5, 4},     {5, 0, 4},     {5, 4, 0},      {1, 1, 1},     {95, 33, 255},
-                                 {96, 31, 256}, {97, 34, 257}, {193, 7, 3},    {200, 3, 513}, {6, 511, 10},
-                                 {12, 512, 11}, {13, 513, 9},  {2, 1030, 258}, {98, 515, 259}};
+  const ProductShape shapes[] = {{0, 5, 4},     {5, 0, 4},     {5, 4, 0},      {1, 1, 1},      {95, 33, 511},
+                                 {96, 31, 512}, {97, 34, 513}, {193, 7, 3},    {200, 3, 1025}, {6, 511, 10},
+                                 {12, 512, 11}, {13, 513, 9},  {2, 1030, 514}, {98, 515, 515}};
   for (const ProductShape& shape : shapes) {
     SCOPED_TRACE(testing::Message() << shape.rows << " x " << shape.depth << " x " << shape.columns);
-    const Expected expected = OuterCall(shape).expected();
-    on_every_cpu_target([&] {
-      OuterCall call(shape);
-      call.run(0, shape.rows);
-      expected.expect_equal(call.c);
-    });
+    for (const bool add : {true, false}) {
+      const Expected expected = OuterCall(shape).expected(add);
+      on_every_cpu_target([&] {
+        OuterCall call(shape);
+        call.run(0, shape.rows, add);
+        expected.expect_equal(call.c);
+      });
+    }
   }
 }
 
 TEST(AddOuterProducts, PartsOfTheRowsGiveTheSameBits) {
   on_every_cpu_target([] {
-    const ProductShape shape{205, 515, 259};
+    const ProductShape shape{205, 515, 514};
     OuterCall whole(shape), parts(shape);
     whole.run(0, shape.rows);
     int64_t first = 0;

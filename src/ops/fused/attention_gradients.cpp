@@ -137,11 +137,14 @@ void AttentionGradients::chunk(Range range, const float* x, const float* project
       const int64_t sample = first_sample + i / pieces, side = i % pieces / shape.heads, head = i % shape.heads;
       const int64_t from = std::max(range.begin, sample * length) - range.begin;
       const int64_t to = std::min(range.end, (sample + 1) * length) - range.begin;
-      kernels::add_outer_products(projected + from * 2 * width + side * width + head * d, 2 * width,
-                                  gradient + from * row + (2 * head + side) * shape.rank, row,
-                                  {d, shape.rank, to - from},
+      const kernels::ProductShape part{d, shape.rank, to - from};
+      TileSpace space;
+      float* packed = space.take(1, kernels::packed_size(part.depth, part.columns));
+      kernels::pack({gradient + from * row + (2 * head + side) * shape.rank, row}, part.depth, part.columns, packed);
+      kernels::add_outer_products(projected + from * 2 * width + side * width + head * d, 2 * width, packed, part,
                                   result + ((sample * 2 + side) * shape.heads + head) * d * shape.rank, shape.rank,
-                                  /*add=*/from + range.begin > sample * length);
+                                  /*add=*/from + range.begin > sample * length,
+                                  space.take(1, kernels::outer_products_space(part)));
     }
   });
 }

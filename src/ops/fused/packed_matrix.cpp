@@ -5,6 +5,9 @@
 
 #include <algorithm>
 
+#include "ops/fused/tile_space.h"
+#include "ops/fused/tiles.h"
+
 namespace primal::ops::fused {
 
 namespace {
@@ -62,11 +65,14 @@ void PackedMatrix::multiply(kernels::MatrixView a, int64_t rows, const kernels::
 void add_outer_products(const float* a, int64_t a_stride, const float* b, int64_t b_stride, kernels::ProductShape shape,
                         float* c, bool add) {
   constexpr int64_t kRows = 48;  // per unit of work: a multiple of every register block
-  const int64_t units = (shape.rows + kRows - 1) / kRows;
-  at::parallel_for(0, units, 1, [&](int64_t first, int64_t end) {
-    const int64_t begin = first * kRows, rows = std::min(shape.rows, end * kRows) - begin;
-    kernels::add_outer_products(a + begin, a_stride, b, b_stride, {rows, shape.columns, shape.depth},
-                                c + begin * shape.columns, shape.columns, add);
+  TileSpace space;
+  float* packed = space.take(1, kernels::packed_size(shape.depth, shape.columns));
+  pack_in_parallel({b, b_stride, 1}, shape.depth, shape.columns, packed);
+  for_each_tile({0, shape.rows}, kRows, [&](Range rows, int64_t /*index*/) {
+    const kernels::ProductShape part{rows.size(), shape.columns, shape.depth};
+    TileSpace own;
+    kernels::add_outer_products(a + rows.begin, a_stride, packed, part, c + rows.begin * shape.columns, shape.columns,
+                                add, own.take(1, kernels::outer_products_space(part)));
   });
 }
 
