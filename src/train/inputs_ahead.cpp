@@ -1,9 +1,10 @@
 #include "train/inputs_ahead.h"
 
 #include <ATen/Parallel.h>
-#include <omp.h>
 
 #include <stdexcept>
+
+extern "C" void omp_set_num_threads(int count);  // of this thread; omp.h is the compiler's own, clang-tidy has none
 
 namespace primal::train {
 
