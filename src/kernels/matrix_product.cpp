@@ -28,6 +28,9 @@ constexpr int64_t kDepth = 512;
 // 5 % slower.
 constexpr int64_t kOuterDepth = 512;
 constexpr int64_t kOuterRows = 96;
+// Up to so many panels the left side of add_outer_products is read where it stands: a copy costs as much as a fifth of
+// the product of one panel. Beyond, reading it again and again from rows far apart costs more.
+constexpr int64_t kDirectPanels = 4;
 
 struct Block {
   MatrixView a;
@@ -42,34 +45,43 @@ struct Block {
   int64_t row_scale_stride;
 };
 
-// A row of a panel that is not full.
-HWY_NOINLINE void put_part(const Block& block, const float* HWY_RESTRICT row, float* HWY_RESTRICT c) {
-  for_each_vector(block.columns, [&](int64_t j, auto lanes) HWY_ATTR {
-    Vector sum = hn::Load(Floats(), row + j);
-    if (block.bias != nullptr) sum = hn::Add(sum, lanes.load(block.bias + j));
-    if (block.add) sum = hn::Add(sum, lanes.load(c + j));
-    lanes.store(sum, c + j);
-  });
+// The whole of a vector of the result, or, of the last one of a panel that is not full, its first lanes.
+template <bool kWhole, int kVectors>
+HWY_INLINE auto lanes_of(const Block& block, int v) {
+  if constexpr (kWhole) {
+    return WholeVector();
+  } else {
+    return FirstLanes{std::min(kLanes, block.columns - v * kLanes)};
+  }
 }
 
-template <int kVectors>
-HWY_INLINE void put(const Block& block, int64_t i, Vector* sums) {
+// What becomes of the sums of rows i and up. One small loop for each step: the compiler unrolls them, and the sums stay
+// in registers.
+template <bool kWhole, int kCount, int kVectors>
+HWY_INLINE void put(const Block& block, int64_t i, Vector (&sums)[kCount][kVectors]) {
   const Floats d;
-  float* c = block.c + i * block.c_stride;
+  float* HWY_RESTRICT c = block.c + i * block.c_stride;
   if (block.row_scale != nullptr) {
-    const Vector scale = hn::Set(d, block.row_scale[i * block.row_scale_stride]);
-    for (int v = 0; v < kVectors; ++v) sums[v] = hn::Mul(sums[v], scale);
-  }
-  if (block.columns == kVectors * kLanes) {
-    for (int v = 0; v < kVectors; ++v) {
-      if (block.bias != nullptr) sums[v] = hn::Add(sums[v], hn::LoadU(d, block.bias + v * kLanes));
-      if (block.add) sums[v] = hn::Add(sums[v], hn::LoadU(d, c + v * kLanes));
-      hn::StoreU(sums[v], d, c + v * kLanes);
+    const float* HWY_RESTRICT scale = block.row_scale + i * block.row_scale_stride;
+    for (int r = 0; r < kCount; ++r) {
+      const Vector factor = hn::Set(d, scale[r * block.row_scale_stride]);
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Mul(sums[r][v], factor);
     }
-  } else {
-    HWY_ALIGN float row[kVectors * kLanes];
-    for (int v = 0; v < kVectors; ++v) hn::Store(sums[v], d, row + v * kLanes);
-    put_part(block, row, c);
+  }
+  if (block.bias != nullptr) {
+    for (int v = 0; v < kVectors; ++v) {
+      const Vector bias = lanes_of<kWhole, kVectors>(block, v).load(block.bias + v * kLanes);
+      for (int r = 0; r < kCount; ++r) sums[r][v] = hn::Add(sums[r][v], bias);
+    }
+  }
+  for (int v = 0; v < kVectors; ++v) {
+    const auto lanes = lanes_of<kWhole, kVectors>(block, v);
+    if (block.add) {
+      for (int r = 0; r < kCount; ++r) {
+        sums[r][v] = hn::Add(sums[r][v], lanes.load(c + r * block.c_stride + v * kLanes));
+      }
+    }
+    for (int r = 0; r < kCount; ++r) lanes.store(sums[r][v], c + r * block.c_stride + v * kLanes);
   }
 }
 
@@ -77,24 +89,35 @@ HWY_INLINE void put(const Block& block, int64_t i, Vector* sums) {
 template <int kCount, int kVectors>
 HWY_INLINE void register_block(const Block& block, int64_t i) {
   const Floats d;
-  const float* HWY_RESTRICT a = block.a.data + i * block.a.row_stride;
   const int64_t row_stride = block.a.row_stride, column_stride = block.a.column_stride;
   const float* HWY_RESTRICT panel = block.panel;
+  // One pointer for three rows. One for all of them would need more registers for the distances than there are.
+  constexpr int kGroup = 3, kGroups = (kCount + kGroup - 1) / kGroup;
+  const float* HWY_RESTRICT rows[kGroups];
+  for (int g = 0; g < kGroups; ++g) {
+    rows[g] = block.a.data + (i + g * kGroup) * row_stride;
+    asm("" : "+r"(rows[g]));  // else the compiler makes one of them
+  }
   Vector sums[kCount][kVectors];
   // The result is often not in L1, a weight's gradient not even in L2: ask for it before the loop that needs it last.
   for (int r = 0; r < kCount; ++r) hwy::Prefetch(block.c + (i + r) * block.c_stride);
   for (int r = 0; r < kCount; ++r) {
     for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
   }
-  for (int64_t k = 0; k < block.depth; ++k, panel += kPanel, a += column_stride) {
+  for (int64_t k = 0; k < block.depth; ++k, panel += kPanel) {
     Vector b[kVectors];
     for (int v = 0; v < kVectors; ++v) b[v] = hn::Load(d, panel + v * kLanes);
     for (int r = 0; r < kCount; ++r) {
-      const Vector x = hn::Set(d, a[r * row_stride]);
+      const Vector x = hn::Set(d, rows[r / kGroup][r % kGroup * row_stride]);
       for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(x, b[v], sums[r][v]);
     }
+    for (int g = 0; g < kGroups; ++g) rows[g] += column_stride;
   }
-  for (int r = 0; r < kCount; ++r) put<kVectors>(block, i + r, sums[r]);
+  if (block.columns == kVectors * kLanes) {
+    put<true>(block, i, sums);
+  } else {
+    put<false>(block, i, sums);
+  }
 }
 
 // As many blocks of kCount rows as there are, then smaller ones.
@@ -238,21 +261,16 @@ void add_outer(const float* a, int64_t a_stride, const float* packed, ProductSha
     const int64_t depth = std::min(kOuterDepth, shape.depth - k);
     for (int64_t i = 0; i < shape.rows; i += kOuterRows) {
       const int64_t rows = std::min(kOuterRows, shape.rows - i);
-      pack_left(a + k * a_stride + i, a_stride, depth, rows, space);
+      const bool direct = shape.columns <= kDirectPanels * kPanel;
+      if (!direct) pack_left(a + k * a_stride + i, a_stride, depth, rows, space);
       for (int64_t j = 0; j < shape.columns; j += kPanel) {
         for (int64_t ir = 0; ir < rows; ir += kRows) {
           const int64_t width = std::min<int64_t>(kRows, rows - ir);
-          one_panel({{space + ir * depth, 1, width},
-                     packed + j * shape.depth + k * kPanel,
-                     depth,
-                     c + (i + ir) * c_stride + j,
-                     c_stride,
-                     std::min(kPanel, shape.columns - j),
-                     add || k > 0,
-                     nullptr,
-                     nullptr,
-                     0},
-                    width);
+          one_panel(
+              {direct ? MatrixView{a + k * a_stride + i + ir, 1, a_stride} : MatrixView{space + ir * depth, 1, width},
+               packed + j * shape.depth + k * kPanel, depth, c + (i + ir) * c_stride + j, c_stride,
+               std::min(kPanel, shape.columns - j), add || k > 0, nullptr, nullptr, 0},
+              width);
         }
       }
     }
