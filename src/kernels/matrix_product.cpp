@@ -18,6 +18,7 @@ namespace primal::kernels::HWY_NAMESPACE {
 constexpr int64_t kLanes = hn::MaxLanes(Floats());  // the vectors of these targets have a fixed size
 constexpr int kPanelVectors = 2;
 constexpr int64_t kPanel = kPanelVectors * kLanes;
+constexpr int kVectorsPerLine = static_cast<int>(64 / (kLanes * sizeof(float)));  // of the cache
 // Rows of the register block: accumulators of kRows x 2 vectors, two of the panel and one broadcast must fit into the
 // registers, 32 with AVX-512 and 16 elsewhere.
 constexpr int kRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
@@ -43,6 +44,7 @@ struct Block {
   const float* bias;
   const float* row_scale;
   int64_t row_scale_stride;
+  const float* next;  // the panel that comes after this one; null: none
 };
 
 // The whole of a vector of the result, or, of the last one of a panel that is not full, its first lanes.
@@ -100,11 +102,20 @@ HWY_INLINE void register_block(const Block& block, int64_t i) {
   }
   Vector sums[kCount][kVectors];
   // The result is often not in L1, a weight's gradient not even in L2: ask for it before the loop that needs it last.
-  for (int r = 0; r < kCount; ++r) hwy::Prefetch(block.c + (i + r) * block.c_stride);
+  for (int r = 0; r < kCount; ++r) {
+    for (int v = 0; v < kVectors; v += kVectorsPerLine) {
+      hwy::Prefetch(block.c + (i + r) * block.c_stride + v * kLanes);
+    }
+  }
   for (int r = 0; r < kCount; ++r) {
     for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
   }
-  for (int64_t k = 0; k < block.depth; ++k, panel += kPanel) {
+  // Weights come from L3 or from memory: the first two blocks of rows ask for the next panel, half a row at each step.
+  const bool asks = block.next != nullptr && i < 2 * kRows;
+  const float* ahead = asks ? block.next + i / kRows * block.depth * kLanes : panel;
+  const int64_t ahead_step = asks ? kLanes : 0;
+  for (int64_t k = 0; k < block.depth; ++k, panel += kPanel, ahead += ahead_step) {
+    __builtin_prefetch(ahead, /*rw=*/0, /*locality=*/2);
     Vector b[kVectors];
     for (int v = 0; v < kVectors; ++v) b[v] = hn::Load(d, panel + v * kLanes);
     for (int r = 0; r < kCount; ++r) {
@@ -228,11 +239,13 @@ void multiply_all(MatrixView a, const float* packed, ProductShape shape, const P
                 target.add || !first,
                 nullptr,
                 target.row_scale,
-                target.row_scale_stride};
+                target.row_scale_stride,
+                nullptr};
     for (int64_t j = 0; j < shape.columns; j += kPanel) {
       block.panel = packed + j * shape.depth + k * kPanel;
       block.c = target.data + (j / kPanel) * panel_stride;
       block.columns = std::min(kPanel, shape.columns - j);
+      block.next = j + kPanel < shape.columns ? block.panel + kPanel * shape.depth : nullptr;
       block.bias = first && target.bias != nullptr ? target.bias + j : nullptr;
       one_panel(block, shape.rows);
     }
@@ -269,7 +282,7 @@ void add_outer(const float* a, int64_t a_stride, const float* packed, ProductSha
           one_panel(
               {direct ? MatrixView{a + k * a_stride + i + ir, 1, a_stride} : MatrixView{space + ir * depth, 1, width},
                packed + j * shape.depth + k * kPanel, depth, c + (i + ir) * c_stride + j, c_stride,
-               std::min(kPanel, shape.columns - j), add || k > 0, nullptr, nullptr, 0},
+               std::min(kPanel, shape.columns - j), add || k > 0, nullptr, nullptr, 0, nullptr},
               width);
         }
       }
