@@ -228,13 +228,8 @@ void Optimizer::step(double lr, double gradient_scale, std::optional<double> mom
 }
 
 void Optimizer::zero_grad() {
-  const c10::NoGradGuard no_grad;
-  for (Slot& slot : slots_) {
-    at::Tensor& gradient = slot.parameter.value.mutable_grad();
-    if (!gradient.defined()) continue;
-    if (gradient.requires_grad()) gradient = gradient.detach();  // of a backward pass with create_graph
-    gradient.zero_();
-  }
+  // Without a tensor to add to, the backward pass hands its own over: no zeros are written, and nothing is added.
+  for (Slot& slot : slots_) slot.parameter.value.mutable_grad().reset();
 }
 
 std::map<std::string, at::Tensor> Optimizer::state_of(const Slot& slot) {

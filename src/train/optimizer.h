@@ -65,7 +65,7 @@ class Optimizer {
   /// count the step, as in torch.optim. `momentum`: beta1 (or sgd's momentum) of this step if a schedule cycles it.
   void step(double lr, double gradient_scale = 1, std::optional<double> momentum = std::nullopt);
 
-  /// Fills the gradients with zeros. They keep their memory: fresh pages for every backward pass cost more.
+  /// Drops the gradients: the next backward pass hands its own over instead of adding to zeros.
   void zero_grad();
 
   /// Copies: "<name>.m" and "<name>.v" as far as the kind has them, shaped as the parameter, and "<name>.step", the

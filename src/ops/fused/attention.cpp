@@ -104,7 +104,7 @@ AttentionBackward attention_backward(const AttentionArguments& arguments, const 
   const AttentionShape& shape = pass.shape();
   const TokenMask& mask = pass.mask();
   const int64_t width = shape.width, tokens = shape.all_tokens();
-  const int64_t chunk_size = std::min(chunk_tokens(width, pass.tile()), tokens);
+  const int64_t chunk_size = std::min(chunk_tokens(pass.tile()), tokens);
 
   AttentionGradients gradients(pass, terms);
   const AttentionGradients::Chunk space = gradients.chunk_space(chunk_size);

@@ -35,7 +35,7 @@ class EncoderBackward {
         tokens_(pass.attention().shape().all_tokens()),
         width_(pass.attention().shape().width),
         inner_(pass.inner_width()),
-        chunk_(std::min(chunk_tokens(width_, pass.tile()), tokens_)),
+        chunk_(std::min(chunk_tokens(pass.tile()), tokens_)),
         tiles_((tokens_ + pass.tile() - 1) / pass.tile()),
         kept_(kept),
         linear1_back_(PackedMatrix::of_weight(a_.linear1_weight, /*transposed=*/false)),
