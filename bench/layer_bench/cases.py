@@ -12,7 +12,7 @@ import torch
 
 from layer_bench import agreement, decode, epoch, memory
 from layer_bench.results import MEGABYTES, SECONDS, Measurement
-from layer_bench.sizes import Sizes
+from layer_bench.sizes import Shape, Sizes
 from layer_bench.subjects import floor_operations
 from layer_bench.timing import Timing, time_in_turn
 from layer_bench.traffic import bytes_of
@@ -200,14 +200,21 @@ def _peak(run: Run, workload: Workload, name: str) -> float | None:
 
 
 def growth(run: Run) -> None:
-    sizes = run.sizes
-    for length in sizes.growth:
-        names = ["ours", "eager", *(["softmax"] if length <= sizes.growth_softmax else []), "linear"]
+    _grow(run, "growth", run.sizes.lra, run.sizes.growth_softmax)
+
+
+def wide_growth(run: Run) -> None:
+    _grow(run, "wide-growth", run.sizes.shape, 0)
+
+
+def _grow(run: Run, case: str, shape: Shape, softmax_up_to: int) -> None:
+    for length in run.sizes.growth:
+        names = ["ours", "eager", *(["softmax"] if length <= softmax_up_to else []), "linear"]
         for mode in (FORWARD, BACKWARD):
-            workload = Workload("layer", mode, sizes.lra, 1, length)
+            workload = Workload("layer", mode, shape, 1, length)
             timings = time_in_turn(run.prepared(workload, names), run.repeats)
-            run.add_times("growth", mode, length, timings, length)
-        _add_peaks(run, "growth", "memory", Workload("layer", BACKWARD, sizes.lra, 1, length), names)
+            run.add_times(case, mode, length, timings, length)
+        _add_peaks(run, case, "memory", Workload("layer", BACKWARD, shape, 1, length), names)
 
 
 def small(run: Run) -> None:
@@ -257,6 +264,7 @@ FUNCTIONS: dict[str, Callable[[Run], None]] = {
     "decode": decoding,
     "memory": peak_memory,
     "growth": growth,
+    "wide-growth": wide_growth,
     "small": small,
     "threads": threads,
     "epoch": training_epoch,

@@ -80,13 +80,13 @@ def _memory(results: Results) -> Iterator[Goal]:
             yield Goal("memory", f"{what}, N={length}: peak over eager's", "<=", 0.5, share)
 
 
-def _growth(results: Results) -> Iterator[Goal]:
+def _growth(case: str, results: Results) -> Iterator[Goal]:
     for what in ("forward", "forward+backward"):
-        lengths = results.lengths("growth", what)
-        found = [m for m in (results.find("growth", what, n, "ours") for n in lengths) if m is not None]
+        lengths = results.lengths(case, what)
+        found = [m for m in (results.find(case, what, n, "ours") for n in lengths) if m is not None]
         per_token = [m.best / m.tokens for m in found]
         value = max(per_token) / min(per_token) if len(per_token) > 1 else None
-        yield Goal("growth", f"{what}: time per token over all N, largest over smallest", "<=", 1.1, value)
+        yield Goal(case, f"{what}: time per token over all N, largest over smallest", "<=", 1.1, value)
 
 
 def _no_slower(case: str, results: Results) -> Iterator[Goal]:
@@ -116,7 +116,8 @@ GOALS = {
     "bfloat16": partial(_no_slower, "bfloat16"),
     "decode": _decode,
     "memory": _memory,
-    "growth": _growth,
+    "growth": partial(_growth, "growth"),
+    "wide-growth": partial(_growth, "wide-growth"),
     "small": partial(_no_slower, "small"),
     "threads": _threads,
     "epoch": _epoch,

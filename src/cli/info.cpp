@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "kernels/cpu_features.h"
 #include "kernels/cpu_target.h"
+#include "ops/fused/attention.h"
 #include "primal/feature_map.h"
 
 namespace primal::cli {
@@ -37,7 +38,12 @@ void print_kernels() {
 // Which implementation each part of the layer has on this machine.
 void print_operators() {
   std::printf("\noperators (torch.ops.primal)\n");
-  std::printf("  %-22s %s\n", "running means", "own kernel, for the target above");
+  const bool narrow = ops::fused::has_kernel_for(at::kBFloat16);
+  std::printf("  %-22s %s\n", "self-attention, cosine",
+              ops::fused::has_kernel_for(at::kFloat) ? "fused kernels, for the target below"
+                                                     : "LibTorch, as PRIMAL_FUSED asks");
+  std::printf("  %-22s %s\n", "the same, bfloat16", narrow ? "fused kernels in float32" : "LibTorch's matrix products");
+  std::printf("  %-22s %s\n", "running means", "own kernel, for the target below");
   std::printf("  %-22s %s\n", "everything else", "LibTorch's matrix products and element-wise kernels");
 }
 

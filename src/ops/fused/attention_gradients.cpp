@@ -132,21 +132,24 @@ void AttentionGradients::chunk(Range range, const float* x, const float* project
   const int64_t first_sample = range.begin / length, samples = (range.end - 1) / length + 1 - first_sample;
   const int64_t pieces = 2 * shape.heads;
   float* result = weights_x_.mutable_data_ptr<float>();
-  at::parallel_for(0, samples * pieces, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t sample = first_sample + i / pieces, side = i % pieces / shape.heads, head = i % shape.heads;
-      const int64_t from = std::max(range.begin, sample * length) - range.begin;
-      const int64_t to = std::min(range.end, (sample + 1) * length) - range.begin;
-      const kernels::ProductShape part{d, shape.rank, to - from};
-      TileSpace space;
-      float* packed = space.take(1, kernels::packed_size(part.depth, part.columns));
-      kernels::pack({gradient + from * row + (2 * head + side) * shape.rank, row}, part.depth, part.columns, packed);
-      kernels::add_outer_products(projected + from * 2 * width + side * width + head * d, 2 * width, packed, part,
-                                  result + ((sample * 2 + side) * shape.heads + head) * d * shape.rank, shape.rank,
-                                  /*add=*/from + range.begin > sample * length,
-                                  space.take(1, kernels::outer_products_space(part)));
-    }
-  });
+  at::parallel_for(
+      0, samples * pieces, items_per_thread(d * shape.rank * std::min(length, tokens)),
+      [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t sample = first_sample + i / pieces, side = i % pieces / shape.heads, head = i % shape.heads;
+          const int64_t from = std::max(range.begin, sample * length) - range.begin;
+          const int64_t to = std::min(range.end, (sample + 1) * length) - range.begin;
+          const kernels::ProductShape part{d, shape.rank, to - from};
+          TileSpace space;
+          float* packed = space.take(1, kernels::packed_size(part.depth, part.columns));
+          kernels::pack({gradient + from * row + (2 * head + side) * shape.rank, row}, part.depth, part.columns,
+                        packed);
+          kernels::add_outer_products(projected + from * 2 * width + side * width + head * d, 2 * width, packed, part,
+                                      result + ((sample * 2 + side) * shape.heads + head) * d * shape.rank, shape.rank,
+                                      /*add=*/from + range.begin > sample * length,
+                                      space.take(1, kernels::outer_products_space(part)));
+        }
+      });
 }
 
 // From We|X = f(X)^T We to We, Wr and the rows f(X).
@@ -164,7 +167,7 @@ void AttentionGradients::through_rows(const at::Tensor& rows, at::Tensor* rows_g
   float* x_gradient = rows_gradient->mutable_data_ptr<float>();
   const auto matrix = [&](int64_t b, int64_t side, int64_t head) { return ((b * 2 + side) * heads + head) * d * s; };
 
-  at::parallel_for(0, 2 * heads, 1, [&](int64_t begin, int64_t end) {
+  at::parallel_for(0, 2 * heads, items_per_thread(shape.batch * n * s * d), [&](int64_t begin, int64_t end) {
     const at::Tensor packed = work_space({kernels::packed_size(d, s)});
     auto* data = packed.mutable_data_ptr<float>();
     for (int64_t piece = begin; piece < end; ++piece) {
@@ -175,7 +178,7 @@ void AttentionGradients::through_rows(const at::Tensor& rows, at::Tensor* rows_g
       }
     }
   });
-  at::parallel_for(0, shape.batch, 1, [&](int64_t begin, int64_t end) {
+  at::parallel_for(0, shape.batch, items_per_thread(2 * heads * n * s * d), [&](int64_t begin, int64_t end) {
     const at::Tensor packed = work_space({kernels::packed_size(s, d)});
     auto* data = packed.mutable_data_ptr<float>();
     for (int64_t b = begin; b < end; ++b) {

@@ -39,7 +39,7 @@ at::Tensor weights_of_rows(const at::Tensor& we_wr, const AttentionShape& shape,
   const float* x = rows.const_data_ptr<float>();
   const float* right = packed.const_data_ptr<float>();
   float* out = result.mutable_data_ptr<float>();
-  at::parallel_for(0, shape.batch * pieces, 1, [&](int64_t begin, int64_t end) {
+  at::parallel_for(0, shape.batch * pieces, items_per_thread(d * s * n), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t sample = i / pieces, piece = i % pieces, head = piece % shape.heads;
       kernels::multiply({x + sample * n * shape.width + head * d, 1, shape.width}, right + piece * size, {d, s, n},
@@ -72,13 +72,14 @@ FoldedOutput::FoldedOutput(const AttentionArguments& a, const AttentionShape& sh
   const float* from = out_weight.const_data_ptr<float>();
   float* to = matrix.mutable_data_ptr<float>();
   constexpr int64_t kRows = 48;
-  at::parallel_for(0, (width + kRows - 1) / kRows, 1, [&](int64_t begin, int64_t end) {
-    const int64_t first = begin * kRows, rows = std::min(width, end * kRows) - first;
-    for (int64_t head = 0; head < shape.heads; ++head) {
-      score_weight.multiply({from + first * width + head * d, width}, rows,
-                            {.data = to + first * scores + head * 2 * shape.rank, .row_stride = scores});
-    }
-  });
+  at::parallel_for(
+      0, (width + kRows - 1) / kRows, items_per_thread(kRows * scores * d), [&](int64_t begin, int64_t end) {
+        const int64_t first = begin * kRows, rows = std::min(width, end * kRows) - first;
+        for (int64_t head = 0; head < shape.heads; ++head) {
+          score_weight.multiply({from + first * width + head * d, width}, rows,
+                                {.data = to + first * scores + head * 2 * shape.rank, .row_stride = scores});
+        }
+      });
   bias = a.out_bias ? *a.out_bias : at::zeros({width}, at::kFloat);
   if (a.score_bias) bias = bias + at::mv(out_weight, a.score_bias->repeat({shape.heads}));
   bias = bias.contiguous();

@@ -18,18 +18,28 @@ struct Range {
   int64_t size() const { return end - begin; }
 };
 
-/// Tokens per tile, a multiple of every register block: at most 108 at width 512 (its input takes 216 KiB of L2) and 192
-/// at most. Every tile reads all packed weights, which are larger than L2: with half as many tokens the epoch of a small
-/// model takes a quarter longer. The number of tiles is close to a multiple of four, so that threads share them evenly.
+/// Tokens per tile, a multiple of every register block: at most 108 at width 512 (its input takes 216 KiB of L2) and
+/// 192 at most. Every tile reads all packed weights, which are larger than L2: with half as many tokens the epoch of a
+/// small model takes a quarter longer. The number of tiles is close to a multiple of four, so that threads share them
+/// evenly.
 inline int64_t tile_tokens(int64_t width, int64_t tokens) {
   constexpr int64_t kBlock = 12;
   const int64_t most = std::clamp<int64_t>(55296 / std::max<int64_t>(1, width), kBlock, 192);
+  const int64_t least = std::min(most, most / 4 + kBlock);  // fewer are not worth another thread
   const int64_t four = 4 * std::max<int64_t>(1, (tokens + 4 * most - 1) / (4 * most));
-  return std::max<int64_t>(1, ((tokens + four - 1) / four + kBlock - 1) / kBlock) * kBlock;
+  const int64_t tile = std::max((tokens + four - 1) / four, std::min(least, tokens));
+  return std::max<int64_t>(1, (tile + kBlock - 1) / kBlock) * kBlock;
 }
 
-/// Tokens per chunk, a multiple of four tiles. At width 64 its intermediates then take 7 MB, most of which the L2 caches
-/// hold until the gradients of the weights are made from them; chunks five times as large were a tenth slower.
+/// For at::parallel_for: the items that are worth a thread, if each takes so many multiplications. Waking threads takes
+/// some microseconds, and many times that when other programs keep the cores busy.
+inline int64_t items_per_thread(int64_t multiplications) {
+  constexpr int64_t kLeast = 1 << 19;
+  return std::max<int64_t>(1, kLeast / std::max<int64_t>(1, multiplications));
+}
+
+/// Tokens per chunk, a multiple of four tiles. At width 64 its intermediates then take 7 MB, most of which the L2
+/// caches hold until the gradients of the weights are made from them; chunks five times as large were a tenth slower.
 inline int64_t chunk_tokens(int64_t tile) { return 8 * tile; }
 
 /// body(range, index of the tile counted from token 0), in parallel. A thread that is done takes the next tile: tiles
