@@ -68,7 +68,7 @@ def _make_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument(
-        "--cases", type=_cases, help="comma separated, of --list; default: all, with --quick all but epoch, bfloat16, wide-growth"
+        "--cases", type=_cases, help="comma separated, of --list; default: all, with --quick the fast ones"
     )
     parser.add_argument("--quick", action="store_true", help="smaller sizes, 3 repeats, about a minute")
     parser.add_argument("--repeats", type=_positive, help="of each measurement; default 7, quick 3")

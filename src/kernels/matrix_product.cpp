@@ -32,6 +32,7 @@ constexpr int64_t kOuterRows = 96;
 // Up to so many panels the left side of add_outer_products is read where it stands: a copy costs as much as a fifth of
 // the product of one panel. Beyond, reading it again and again from rows far apart costs more.
 constexpr int64_t kDirectPanels = 4;
+constexpr int64_t kDirectStride = 512;
 
 struct Block {
   MatrixView a;
@@ -274,7 +275,7 @@ void add_outer(const float* a, int64_t a_stride, const float* packed, ProductSha
     const int64_t depth = std::min(kOuterDepth, shape.depth - k);
     for (int64_t i = 0; i < shape.rows; i += kOuterRows) {
       const int64_t rows = std::min(kOuterRows, shape.rows - i);
-      const bool direct = shape.columns <= kDirectPanels * kPanel;
+      const bool direct = shape.columns <= kDirectPanels * kPanel && a_stride <= kDirectStride;
       if (!direct) pack_left(a + k * a_stride + i, a_stride, depth, rows, space);
       for (int64_t j = 0; j < shape.columns; j += kPanel) {
         for (int64_t ir = 0; ir < rows; ir += kRows) {
