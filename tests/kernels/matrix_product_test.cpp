@@ -253,11 +253,13 @@ struct OuterCall {
   std::vector<float> c;
 };
 
-// Its blocks have 96 rows and a depth of 512.
+// Its blocks have 96 rows and a depth of 512; up to four panels the left side is read in place, unless its rows are
+// more than 512 numbers apart.
 TEST(AddOuterProducts, AddsTheProductAroundItsBlocks) {
-  const ProductShape shapes[] = {{0, 5, 4},     {5, 0, 4},     {5, 4, 0},      {1, 1, 1},      {95, 33, 511},
-                                 {96, 31, 512}, {97, 34, 513}, {193, 7, 3},    {200, 3, 1025}, {6, 511, 10},
-                                 {12, 512, 11}, {13, 513, 9},  {2, 1030, 514}, {98, 515, 515}};
+  const ProductShape shapes[] = {{0, 5, 4},      {5, 0, 4},      {5, 4, 0},     {1, 1, 1},
+                                 {95, 33, 511},  {96, 31, 512},  {97, 34, 513}, {193, 7, 3},
+                                 {200, 3, 1025}, {6, 511, 10},   {12, 512, 11}, {13, 513, 9},
+                                 {2, 1030, 514}, {98, 515, 515}, {512, 20, 9},  {530, 20, 9}};
   for (const ProductShape& shape : shapes) {
     SCOPED_TRACE(testing::Message() << shape.rows << " x " << shape.depth << " x " << shape.columns);
     for (const bool add : {true, false}) {
@@ -272,18 +274,19 @@ TEST(AddOuterProducts, AddsTheProductAroundItsBlocks) {
 }
 
 TEST(AddOuterProducts, PartsOfTheRowsGiveTheSameBits) {
-  on_every_cpu_target([] {
-    const ProductShape shape{205, 515, 514};
-    OuterCall whole(shape), parts(shape);
-    whole.run(0, shape.rows);
-    int64_t first = 0;
-    for (const int64_t rows : {1, 0, 97, 5, 96, 6}) {
-      parts.run(first, rows);
-      first += rows;
-    }
-    ASSERT_EQ(first, shape.rows);
-    EXPECT_EQ(parts.c, whole.c);
-  });
+  for (const ProductShape& shape : {ProductShape{205, 515, 514}, ProductShape{205, 17, 514}}) {
+    on_every_cpu_target([&] {
+      OuterCall whole(shape), parts(shape);
+      whole.run(0, shape.rows);
+      int64_t first = 0;
+      for (const int64_t rows : {1, 0, 97, 5, 96, 6}) {
+        parts.run(first, rows);
+        first += rows;
+      }
+      ASSERT_EQ(first, shape.rows);
+      EXPECT_EQ(parts.c, whole.c);
+    });
+  }
 }
 
 }  // namespace
