@@ -39,8 +39,8 @@ inline int64_t items_per_thread(int64_t multiplications) {
 }
 
 /// Tokens per chunk, a multiple of four tiles. At width 64 its intermediates then take 7 MB, most of which the L2
-/// caches hold until the gradients of the weights are made from them; chunks five times as large were slower, by up to
-/// a tenth.
+/// caches hold until the gradients of the weights are made from them; chunks five times as large were a tenth slower
+/// in the best of three noisy runs.
 inline int64_t chunk_tokens(int64_t tile) { return 8 * tile; }
 
 /// body(range, index of the tile counted from token 0), in parallel. A thread that is done takes the next tile: tiles
