@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/Parallel.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
@@ -10,6 +9,7 @@
 
 #include "kernels/cpu_target.h"
 #include "kernels/dropout.h"
+#include "ops/parallel.h"
 
 namespace primal::ops {
 
@@ -25,7 +25,7 @@ at::Tensor dropped(const at::Tensor& input, double p, uint64_t seed) {
   const auto scale = static_cast<float>(1 / (1 - p));
   const float* from = x.const_data_ptr<float>();
   float* to = out.mutable_data_ptr<float>();
-  at::parallel_for(0, x.numel(), kBlock, [&](int64_t begin, int64_t end) {
+  parallel_for(0, x.numel(), kBlock, [&](int64_t begin, int64_t end) {
     kernels::dropout(from + begin, to + begin, end - begin, seed, begin, threshold, scale);
   });
   return out;

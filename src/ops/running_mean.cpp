@@ -2,12 +2,12 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Dispatch.h>
-#include <ATen/Parallel.h>
 
 #include <vector>
 
 #include "kernels/cpu_target.h"
 #include "kernels/running_mean.h"
+#include "ops/parallel.h"
 
 namespace primal::ops {
 
@@ -21,7 +21,7 @@ constexpr int64_t kChannelTile = 256;
 template <typename Body>
 void for_each_tile(int64_t batch, int64_t width, const Body& body) {
   const int64_t tiles = (width + kChannelTile - 1) / kChannelTile;
-  at::parallel_for(0, batch * tiles, 1, [&](int64_t begin, int64_t end) {
+  parallel_for(0, batch * tiles, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = (i % tiles) * kChannelTile;
       body(i / tiles, first, std::min(kChannelTile, width - first));

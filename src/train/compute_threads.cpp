@@ -1,16 +1,11 @@
 #include "train/compute_threads.h"
 
-#include <ATen/Parallel.h>
-
 #include <atomic>
 #include <string>
 
 #include "kernels/flush_denormals.h"
+#include "ops/parallel.h"
 #include "primal/error.h"
-
-#if AT_PARALLEL_OPENMP && !defined(_OPENMP) && !defined(__clang_analyzer__)
-#error "compile with -fopenmp: without it, LibTorch's header makes at::parallel_for a serial loop in our files"
-#endif
 
 namespace primal::train {
 
@@ -20,7 +15,7 @@ namespace {
 template <typename Body>
 void on_every_thread(const Body& body) {
   body();
-  at::parallel_for(0, at::get_num_threads(), 1, [&](int64_t, int64_t) { body(); });
+  ops::parallel_for(0, at::get_num_threads(), 1, [&](int64_t, int64_t) { body(); });
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "train/optimizer.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 
 #include "kernels/cpu_target.h"
 #include "kernels/optimizer_step.h"
+#include "ops/parallel.h"
 #include "primal/error.h"
 #include "train/names.h"
 #include "train/optimizer_rule.h"
@@ -54,7 +54,7 @@ class Blocks {
   /// Calls body(block, array, first element of the array, elements) in parallel, for each part of an array in a block.
   template <typename Body>
   void for_each(const Body& body) const {
-    at::parallel_for(0, count(), 1, [&](int64_t begin, int64_t end) {
+    ops::parallel_for(0, count(), 1, [&](int64_t begin, int64_t end) {
       for (int64_t block = begin; block < end; ++block) for_each_in(block, body);
     });
   }

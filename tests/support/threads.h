@@ -1,9 +1,8 @@
 // Leaves the threads of LibTorch as they were before a test.
 #pragma once
 
-#include <ATen/Parallel.h>
-
 #include "kernels/flush_denormals.h"
+#include "ops/parallel.h"
 
 namespace primal::tests {
 
@@ -15,7 +14,7 @@ class ThreadsGuard {
   ThreadsGuard& operator=(const ThreadsGuard&) = delete;
   ~ThreadsGuard() {
     kernels::set_flush_denormals(flush_);
-    at::parallel_for(0, at::get_num_threads(), 1, [this](int64_t, int64_t) { kernels::set_flush_denormals(flush_); });
+    ops::parallel_for(0, at::get_num_threads(), 1, [this](int64_t, int64_t) { kernels::set_flush_denormals(flush_); });
     at::set_num_threads(threads_);
   }
 

@@ -24,7 +24,7 @@ using tests::ThreadsGuard;
 // What each thread of the pool gets for half of the smallest normal number.
 std::vector<float> halves_in_the_pool() {
   std::vector<float> halves(static_cast<size_t>(at::get_num_threads()), -1.0F);
-  at::parallel_for(0, at::get_num_threads(), 1, [&](int64_t begin, int64_t) {
+  ops::parallel_for(0, at::get_num_threads(), 1, [&](int64_t begin, int64_t) {
     volatile float smallest = std::numeric_limits<float>::min();
     volatile float half = smallest / 2;
     halves[static_cast<size_t>(begin)] = half;
@@ -46,7 +46,7 @@ TEST_F(ComputeThreads, AreAsManyAsAskedFor) {
     EXPECT_EQ(at::get_num_threads(), threads);
     // One piece of work per thread, and really on different threads: else nothing of ours runs in parallel.
     std::vector<std::thread::id> ids(static_cast<size_t>(threads));
-    at::parallel_for(0, threads, 1, [&](int64_t begin, int64_t end) {
+    ops::parallel_for(0, threads, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) ids[static_cast<size_t>(i)] = std::this_thread::get_id();
     });
     EXPECT_EQ(std::set(ids.begin(), ids.end()).size(), ids.size());
@@ -64,7 +64,7 @@ TEST_F(ComputeThreads, AllFlushDenormalNumbers) {
 // The pool is there already, and its threads do not flush: inheriting would not be enough.
 TEST_F(ComputeThreads, OfARunningPoolAreReached) {
   at::set_num_threads(3);
-  at::parallel_for(0, 3, 1, [](int64_t, int64_t) { kernels::set_flush_denormals(false); });
+  ops::parallel_for(0, 3, 1, [](int64_t, int64_t) { kernels::set_flush_denormals(false); });
   EXPECT_FALSE(denormals_are_flushed_everywhere());
   EXPECT_GT(halves_in_the_pool().back(), 0.0F);
   set_up_compute_threads(3);
@@ -74,7 +74,7 @@ TEST_F(ComputeThreads, OfARunningPoolAreReached) {
 
 TEST_F(ComputeThreads, OneThatDoesNotFlushIsNoticed) {
   set_up_compute_threads(3);
-  at::parallel_for(0, 3, 1, [](int64_t begin, int64_t) { kernels::set_flush_denormals(begin != 2); });
+  ops::parallel_for(0, 3, 1, [](int64_t begin, int64_t) { kernels::set_flush_denormals(begin != 2); });
   EXPECT_FALSE(denormals_are_flushed_everywhere());
 }
 

@@ -1,9 +1,9 @@
 #include "ops/fused/attention_gradients.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
 #include "ops/fused/tile_space.h"
+#include "ops/parallel.h"
 
 namespace primal::ops::fused {
 
@@ -132,7 +132,7 @@ void AttentionGradients::chunk(Range range, const float* x, const float* project
   const int64_t first_sample = range.begin / length, samples = (range.end - 1) / length + 1 - first_sample;
   const int64_t pieces = 2 * shape.heads;
   float* result = weights_x_.mutable_data_ptr<float>();
-  at::parallel_for(
+  parallel_for(
       0, samples * pieces, items_per_thread(d * shape.rank * std::min(length, tokens)),
       [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
@@ -167,7 +167,7 @@ void AttentionGradients::through_rows(const at::Tensor& rows, at::Tensor* rows_g
   float* x_gradient = rows_gradient->mutable_data_ptr<float>();
   const auto matrix = [&](int64_t b, int64_t side, int64_t head) { return ((b * 2 + side) * heads + head) * d * s; };
 
-  at::parallel_for(0, 2 * heads, items_per_thread(shape.batch * n * s * d), [&](int64_t begin, int64_t end) {
+  parallel_for(0, 2 * heads, items_per_thread(shape.batch * n * s * d), [&](int64_t begin, int64_t end) {
     const at::Tensor packed = work_space({kernels::packed_size(d, s)});
     auto* data = packed.mutable_data_ptr<float>();
     for (int64_t piece = begin; piece < end; ++piece) {
@@ -178,7 +178,7 @@ void AttentionGradients::through_rows(const at::Tensor& rows, at::Tensor* rows_g
       }
     }
   });
-  at::parallel_for(0, shape.batch, items_per_thread(2 * heads * n * s * d), [&](int64_t begin, int64_t end) {
+  parallel_for(0, shape.batch, items_per_thread(2 * heads * n * s * d), [&](int64_t begin, int64_t end) {
     const at::Tensor packed = work_space({kernels::packed_size(s, d)});
     auto* data = packed.mutable_data_ptr<float>();
     for (int64_t b = begin; b < end; ++b) {

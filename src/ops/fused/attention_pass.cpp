@@ -1,8 +1,8 @@
 #include "ops/fused/attention_pass.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
+#include "ops/parallel.h"
 #include "ops/sampling.h"
 
 namespace primal::ops::fused {
@@ -143,7 +143,7 @@ void SampledRows::add_back(const at::Tensor& gradient, const at::Tensor& x_grad)
   const int64_t* where = index.const_data_ptr<int64_t>();
   const float* from = gradient.const_data_ptr<float>();
   float* to = x_grad.mutable_data_ptr<float>();
-  at::parallel_for(0, gradient.size(0), 1, [&](int64_t begin, int64_t end) {
+  parallel_for(0, gradient.size(0), 1, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       const int64_t* of_sample = where + (index.size(0) == 1 ? 0 : b * n);
       for (int64_t i = 0; i < n; ++i) {

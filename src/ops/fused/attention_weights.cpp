@@ -1,7 +1,8 @@
 #include "ops/fused/attention_weights.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
+
+#include "ops/parallel.h"
 
 namespace primal::ops::fused {
 
@@ -17,7 +18,7 @@ at::Tensor packed_each(const at::Tensor& matrices, bool transposed) {
   at::Tensor result = work_space(sizes);
   const float* from = matrices.const_data_ptr<float>();
   float* to = result.mutable_data_ptr<float>();
-  at::parallel_for(0, count, 8, [&](int64_t begin, int64_t end) {
+  parallel_for(0, count, 8, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const float* matrix = from + i * rows * columns;
       if (transposed) {
@@ -39,7 +40,7 @@ at::Tensor weights_of_rows(const at::Tensor& we_wr, const AttentionShape& shape,
   const float* x = rows.const_data_ptr<float>();
   const float* right = packed.const_data_ptr<float>();
   float* out = result.mutable_data_ptr<float>();
-  at::parallel_for(0, shape.batch * pieces, items_per_thread(d * s * n), [&](int64_t begin, int64_t end) {
+  parallel_for(0, shape.batch * pieces, items_per_thread(d * s * n), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t sample = i / pieces, piece = i % pieces, head = piece % shape.heads;
       kernels::multiply({x + sample * n * shape.width + head * d, 1, shape.width}, right + piece * size, {d, s, n},
@@ -72,7 +73,7 @@ FoldedOutput::FoldedOutput(const AttentionArguments& a, const AttentionShape& sh
   const float* from = out_weight.const_data_ptr<float>();
   float* to = matrix.mutable_data_ptr<float>();
   constexpr int64_t kRows = 48;
-  at::parallel_for(
+  parallel_for(
       0, (width + kRows - 1) / kRows, items_per_thread(kRows * scores * d), [&](int64_t begin, int64_t end) {
         const int64_t first = begin * kRows, rows = std::min(width, end * kRows) - first;
         for (int64_t head = 0; head < shape.heads; ++head) {

@@ -1,12 +1,12 @@
 #include "ops/fused/packed_matrix.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
 #include <algorithm>
 
 #include "ops/fused/tile_space.h"
 #include "ops/fused/tiles.h"
+#include "ops/parallel.h"
 
 namespace primal::ops::fused {
 
@@ -24,7 +24,7 @@ void pack_in_parallel(kernels::MatrixView b, int64_t depth, int64_t columns, flo
   const int64_t panels = (columns + kernels::panel_width() - 1) / kernels::panel_width();
   constexpr int64_t kLeast = 1 << 14;  // elements that are worth a thread
   const int64_t grain = std::max<int64_t>(1, kLeast / std::max<int64_t>(1, depth * kernels::panel_width()));
-  at::parallel_for(0, panels, grain,
+  parallel_for(0, panels, grain,
                    [&](int64_t first, int64_t end) { pack_panels(b, depth, columns, packed, first, end); });
 }
 

@@ -4,11 +4,11 @@
 // the number of threads, so no sum does.
 #pragma once
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+
+#include "ops/parallel.h"
 
 namespace primal::ops::fused {
 
@@ -31,7 +31,7 @@ inline int64_t tile_tokens(int64_t width, int64_t tokens) {
   return std::max<int64_t>(1, (tile + kBlock - 1) / kBlock) * kBlock;
 }
 
-/// For at::parallel_for: the items that are worth a thread, if each takes so many multiplications. Waking threads takes
+/// For parallel_for: the items that are worth a thread, if each takes so many multiplications. Waking threads takes
 /// some microseconds, and many times that when other programs keep the cores busy.
 inline int64_t items_per_thread(int64_t multiplications) {
   constexpr int64_t kLeast = 1 << 19;
@@ -49,7 +49,7 @@ template <typename Body>
 void for_each_tile(Range range, int64_t tile, const Body& body) {
   const int64_t first = range.begin / tile, count = (range.size() + tile - 1) / tile;
   std::atomic<int64_t> next{0};
-  at::parallel_for(0, std::min<int64_t>(count, at::get_num_threads()), 1, [&](int64_t /*begin*/, int64_t /*end*/) {
+  parallel_for(0, std::min<int64_t>(count, at::get_num_threads()), 1, [&](int64_t /*begin*/, int64_t /*end*/) {
     for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) {
       const int64_t start = range.begin + i * tile;
       body(Range{start, std::min(start + tile, range.end)}, first + i);

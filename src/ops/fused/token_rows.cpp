@@ -1,9 +1,8 @@
 #include "ops/fused/token_rows.h"
 
-#include <ATen/Parallel.h>
-
 #include "kernels/bfloat16.h"
 #include "ops/fused/packed_matrix.h"
+#include "ops/parallel.h"
 
 namespace primal::ops::fused {
 
@@ -24,7 +23,7 @@ const float* TokenRows::read(Range chunk, at::Tensor& space) const {
   if (is_plain()) return numbers(chunk.begin);
   if (!space.defined() || space.size(0) < chunk.size()) space = work_space({chunk.size(), width_});
   float* wide = data(space);
-  at::parallel_for(0, chunk.size(), 64, [&](int64_t begin, int64_t end) {
+  parallel_for(0, chunk.size(), 64, [&](int64_t begin, int64_t end) {
     kernels::widen_bfloat16(bits(chunk.begin + begin), (end - begin) * width_, wide + begin * width_);
   });
   return wide;
