@@ -9,6 +9,7 @@ from primal.attention import PrimalAttention, Scores, State, padding_mask
 from primal.encoder_layer import EncoderLayer
 from primal.importing import import_reference
 from primal.ksvd import KsvdTerms, ksvd_loss
+from primal.memory import release_memory
 
 __all__ = [
     "EncoderLayer",
@@ -19,5 +20,6 @@ __all__ = [
     "import_reference",
     "ksvd_loss",
     "padding_mask",
+    "release_memory",
 ]
 __version__ = "0.1.0"

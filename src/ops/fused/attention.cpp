@@ -9,6 +9,7 @@
 #include "kernels/cpu_target.h"
 #include "ops/fused/tile_space.h"
 #include "ops/fused/token_rows.h"
+#include "ops/recycled_memory.h"
 #include "ops/running_mean.h"
 
 namespace primal::ops::fused {
@@ -70,8 +71,8 @@ AttentionForward attention(const AttentionArguments& arguments, bool keep_projec
   const int64_t width = shape.width, tokens = shape.all_tokens();
 
   AttentionForward result;
-  result.out = at::empty({shape.batch, shape.tokens, width}, a.query.options());
-  if (keep_projected) result.projected = at::empty({shape.batch, shape.tokens, 2 * width}, a.query.options());
+  result.out = recycled_tensor({shape.batch, shape.tokens, width}, a.query.scalar_type());
+  if (keep_projected) result.projected = recycled_tensor({shape.batch, shape.tokens, 2 * width}, a.query.scalar_type());
   const at::Tensor le = work_space({tokens}), lr = work_space({tokens});
   const TokenRows input(x), out(result.out);
   const std::optional<TokenRows> kept = keep_projected ? std::optional<TokenRows>(result.projected) : std::nullopt;
@@ -110,7 +111,7 @@ AttentionBackward attention_backward(const AttentionArguments& arguments, const 
   const AttentionGradients::Chunk space = gradients.chunk_space(chunk_size);
   at::Tensor wide_x, wide_grad, wide_projected, cleared_x, cleared_grad;  // of a chunk, where they are needed
   if (!projected.defined()) wide_projected = work_space({chunk_size, 2 * width});
-  at::Tensor x_gradient = at::empty(x.sizes(), at::kFloat);
+  at::Tensor x_gradient = work_space(x.sizes());
   const TokenRows x_rows(x), grad_rows(grad);
   for_each_chunk(tokens, chunk_size, [&](Range chunk) {
     const float* chunk_x = x_rows.read(chunk, wide_x);

@@ -20,6 +20,31 @@ at::Tensor weight_of_tokens(const AttentionShape& shape, const TokenMask& mask) 
   return result;
 }
 
+// body(row of the sampled ones, token), both counted over all samples; samples in parallel.
+template <typename Body>
+void for_each_sampled(const at::Tensor& positions, int64_t batch, int64_t tokens, const Body& body) {
+  const at::Tensor index = positions.contiguous();
+  const int64_t* where = index.const_data_ptr<int64_t>();
+  const int64_t n = index.size(1);
+  parallel_for(0, batch, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) {
+      const int64_t* of_sample = where + (index.size(0) == 1 ? 0 : b * n);
+      for (int64_t i = 0; i < n; ++i) body(b * n + i, b * tokens + of_sample[i]);
+    }
+  });
+}
+
+// take_rows for float32, without its page faults.
+at::Tensor copied_rows(const at::Tensor& x, const at::Tensor& positions) {
+  const int64_t width = x.size(2);
+  at::Tensor rows = work_space({x.size(0), positions.size(1), width});
+  const float* from = x.const_data_ptr<float>();
+  for_each_sampled(positions, x.size(0), x.size(1), [&](int64_t row, int64_t token) {
+    std::copy_n(from + token * width, width, data(rows, row * width));
+  });
+  return rows;
+}
+
 }  // namespace
 
 TokenMask::TokenMask(const OptionalTensor& padding, bool respect_padding) : respect(respect_padding) {
@@ -133,23 +158,17 @@ SampledRows::SampledRows(const AttentionArguments& a, const at::Tensor& x) {
     return;
   }
   if (left_out) empty = left_out->all(1).view({-1, 1, 1});
-  rows = without_empty(take_rows(x, positions)).to(at::kFloat).contiguous();
+  rows = x.scalar_type() == at::kFloat ? copied_rows(x.contiguous(), positions)
+                                       : take_rows(x, positions).to(at::kFloat).contiguous();
+  rows = without_empty(rows);
 }
 
 void SampledRows::add_back(const at::Tensor& gradient, const at::Tensor& x_grad) const {
-  const int64_t tokens = x_grad.size(1), width = x_grad.size(2), n = gradient.size(1);
+  const int64_t tokens = x_grad.size(1), width = x_grad.size(2);
   if (tokens == 0) return;
-  const at::Tensor index = positions.contiguous();
-  const int64_t* where = index.const_data_ptr<int64_t>();
   const float* from = gradient.const_data_ptr<float>();
-  float* to = x_grad.mutable_data_ptr<float>();
-  parallel_for(0, gradient.size(0), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t b = begin; b < end; ++b) {
-      const int64_t* of_sample = where + (index.size(0) == 1 ? 0 : b * n);
-      for (int64_t i = 0; i < n; ++i) {
-        kernels::add_column_sums(from + (b * n + i) * width, 1, width, width, to + (b * tokens + of_sample[i]) * width);
-      }
-    }
+  for_each_sampled(positions, gradient.size(0), tokens, [&](int64_t row, int64_t token) {
+    kernels::add_column_sums(from + row * width, 1, width, width, data(x_grad, token * width));
   });
 }
 

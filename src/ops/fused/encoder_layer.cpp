@@ -52,7 +52,7 @@ class EncoderBackward {
     second_gradient_ = work_space({chunk_, width_});
     activated_ = work_space({chunk_, inner_});
     inner_gradient_ = work_space({chunk_, inner_});
-    result_.x = at::empty_like(a_.attention.query);
+    result_.x = work_space(a_.attention.query.sizes());
     result_.linear1_weight = at::empty_like(a_.linear1_weight);
     result_.linear2_weight = at::empty_like(a_.linear2_weight);
     tile_bias1_ = zeros({tiles_, inner_});
@@ -220,7 +220,7 @@ EncoderLayerForward encoder_layer(const EncoderLayerArguments& arguments, bool k
   const AttentionShape& shape = pass.attention().shape();
   const int64_t tokens = shape.all_tokens(), width = shape.width;
   EncoderLayerForward result;
-  result.out = at::empty_like(a.attention.query);
+  result.out = work_space(a.attention.query.sizes());
   if (keep) result.kept = work_space({tokens * kept_numbers(a)});
   const at::Tensor le = work_space({tokens}), lr = work_space({tokens});
   for_each_tile({0, tokens}, pass.tile(), [&](Range tile, int64_t /*index*/) {

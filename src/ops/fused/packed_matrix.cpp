@@ -7,6 +7,7 @@
 #include "ops/fused/tile_space.h"
 #include "ops/fused/tiles.h"
 #include "ops/parallel.h"
+#include "ops/recycled_memory.h"
 
 namespace primal::ops::fused {
 
@@ -30,7 +31,7 @@ void pack_in_parallel(kernels::MatrixView b, int64_t depth, int64_t columns, flo
 
 }  // namespace
 
-at::Tensor work_space(at::IntArrayRef sizes) { return at::empty(sizes, at::kFloat); }
+at::Tensor work_space(at::IntArrayRef sizes) { return recycled_tensor(sizes, at::kFloat); }
 
 at::Tensor zeros(at::IntArrayRef sizes) { return at::zeros(sizes, at::kFloat); }
 

@@ -1,0 +1,13 @@
+// The memory of large tensors: outputs, gradients and intermediates of the fused layers. PyTorch's allocator returns it
+// to the system at every free, and the system clears its pages at the next use; primal keeps it for the next tensor,
+// at most a quarter more than was in use at one time.
+#pragma once
+
+#include "primal/export.h"
+
+namespace primal {
+
+/// Returns to the system what no tensor uses. Worth a call after the last of very long sequences, not between steps.
+PRIMAL_API void release_memory();
+
+}  // namespace primal
