@@ -118,38 +118,28 @@ void AttentionGradients::tile(Range tile, int64_t index, const float* projected,
 }
 
 void AttentionGradients::chunk(Range range, const float* x, const float* projected, const float* out_gradient,
-                               const Chunk& chunk) {
+                               const Chunk& chunk, std::vector<OuterProduct> products) {
   const AttentionShape& shape = pass_.shape();
-  const int64_t width = shape.width, d = shape.head_width(), row = shape.scores(), tokens = range.size();
-  const float* gradient = chunk.score_gradient.const_data_ptr<float>();
-  add_outer_products(chunk.projected_gradient.const_data_ptr<float>(), 2 * width, x, width, {2 * width, width, tokens},
-                     q_k_weight_.mutable_data_ptr<float>(), range.begin > 0);
-  add_outer_products(chunk.scores.const_data_ptr<float>(), row, out_gradient, width,
-                     {row, width, pass_.read().rows(range).size()}, folded_.mutable_data_ptr<float>(), range.begin > 0);
-
+  const int64_t width = shape.width, d = shape.head_width(), row = shape.scores(), rank = shape.rank;
+  const bool add = range.begin > 0;
+  products.push_back({data(chunk.projected_gradient), 2 * width, x, width, {2 * width, width, range.size()},
+                      data(q_k_weight_), add});
+  products.push_back({data(chunk.scores), row, out_gradient, width, {row, width, pass_.read().rows(range).size()},
+                      data(folded_), add});
   // We|X and Wr|X: the tokens of each sample, or all of them for weights that do not depend on data.
   const int64_t length = weights_x_.size(0) == 1 ? shape.all_tokens() : shape.tokens;
-  const int64_t first_sample = range.begin / length, samples = (range.end - 1) / length + 1 - first_sample;
-  const int64_t pieces = 2 * shape.heads;
-  float* result = weights_x_.mutable_data_ptr<float>();
-  parallel_for(
-      0, samples * pieces, items_per_thread(d * shape.rank * std::min(length, tokens)),
-      [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t sample = first_sample + i / pieces, side = i % pieces / shape.heads, head = i % shape.heads;
-          const int64_t from = std::max(range.begin, sample * length) - range.begin;
-          const int64_t to = std::min(range.end, (sample + 1) * length) - range.begin;
-          const kernels::ProductShape part{d, shape.rank, to - from};
-          TileSpace space;
-          float* packed = space.take(1, kernels::packed_size(part.depth, part.columns));
-          kernels::pack({gradient + from * row + (2 * head + side) * shape.rank, row}, part.depth, part.columns,
-                        packed);
-          kernels::add_outer_products(projected + from * 2 * width + side * width + head * d, 2 * width, packed, part,
-                                      result + ((sample * 2 + side) * shape.heads + head) * d * shape.rank, shape.rank,
-                                      /*add=*/from + range.begin > sample * length,
-                                      space.take(1, kernels::outer_products_space(part)));
-        }
-      });
+  for_each_sample(range, length, [&](Range part, int64_t sample) {
+    const int64_t from = part.begin - range.begin;
+    for (int64_t side = 0; side < 2; ++side) {
+      for (int64_t head = 0; head < shape.heads; ++head) {
+        products.push_back({projected + from * 2 * width + side * width + head * d, 2 * width,
+                            data(chunk.score_gradient, from * row + (2 * head + side) * rank), row,
+                            {d, rank, part.size()}, data(weights_x_, ((sample * 2 + side) * shape.heads + head) * d * rank),
+                            part.begin > sample * length});
+      }
+    }
+  });
+  add_outer_products(products);
 }
 
 // From We|X = f(X)^T We to We, Wr and the rows f(X).

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <span>
 
 #include "kernels/matrix_product.h"
 
@@ -37,9 +38,19 @@ class PackedMatrix {
   int64_t depth_ = 0, columns_ = 0;
 };
 
-/// c [rows, columns] += a^T b, or = without `add`, over all rows of a [depth, rows] and b [depth, columns], in parallel
-/// over the rows of c. The result does not depend on the number of threads.
-void add_outer_products(const float* a, int64_t a_stride, const float* b, int64_t b_stride, kernels::ProductShape shape,
-                        float* c, bool add);
+/// c [rows, columns] += a^T b, or = without `add`, over all rows of a [depth, rows] and b [depth, columns]: the gradient
+/// of a weight.
+struct OuterProduct {
+  const float* a;
+  int64_t a_stride;
+  const float* b;
+  int64_t b_stride;
+  kernels::ProductShape shape;
+  float* c;
+  bool add;
+};
+
+/// In parallel over parts of the results, which do not depend on the number of threads. Large ones first.
+void add_outer_products(std::span<const OuterProduct> products);
 
 }  // namespace primal::ops::fused

@@ -31,11 +31,13 @@ inline int64_t tile_tokens(int64_t width, int64_t tokens) {
   return std::max<int64_t>(1, (tile + kBlock - 1) / kBlock) * kBlock;
 }
 
-/// For parallel_for: the items that are worth a thread, if each takes so many multiplications. Waking threads takes
-/// some microseconds, and many times that when other programs keep the cores busy.
+/// Multiplications that are worth a thread. Waking threads takes some microseconds, and many times that when other
+/// programs keep the cores busy.
+constexpr int64_t kWorthAThread = 1 << 19;
+
+/// For parallel_for: the items that are worth a thread, if each takes so many multiplications.
 inline int64_t items_per_thread(int64_t multiplications) {
-  constexpr int64_t kLeast = 1 << 19;
-  return std::max<int64_t>(1, kLeast / std::max<int64_t>(1, multiplications));
+  return std::max<int64_t>(1, kWorthAThread / std::max<int64_t>(1, multiplications));
 }
 
 /// Tokens per chunk, a multiple of four tiles. At width 64 its intermediates then take 7 MB, most of which the L2
@@ -43,17 +45,23 @@ inline int64_t items_per_thread(int64_t multiplications) {
 /// in the best of three noisy runs.
 inline int64_t chunk_tokens(int64_t tile) { return 8 * tile; }
 
-/// body(range, index of the tile counted from token 0), in parallel. A thread that is done takes the next tile: tiles
-/// differ in the number of tokens that are read, and cores in what else they have to do.
+/// body(0) ... body(count - 1) on at most so many threads. A thread that is done takes the next one: they differ in work,
+/// and cores in what else they have to do.
+template <typename Body>
+void for_each_in_turn(int64_t count, int64_t threads, const Body& body) {
+  std::atomic<int64_t> next{0};
+  parallel_for(0, std::min({count, threads, int64_t{at::get_num_threads()}}), 1, [&](int64_t, int64_t) {
+    for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) body(i);
+  });
+}
+
+/// body(range, index of the tile counted from token 0), in parallel.
 template <typename Body>
 void for_each_tile(Range range, int64_t tile, const Body& body) {
   const int64_t first = range.begin / tile, count = (range.size() + tile - 1) / tile;
-  std::atomic<int64_t> next{0};
-  parallel_for(0, std::min<int64_t>(count, at::get_num_threads()), 1, [&](int64_t /*begin*/, int64_t /*end*/) {
-    for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) {
-      const int64_t start = range.begin + i * tile;
-      body(Range{start, std::min(start + tile, range.end)}, first + i);
-    }
+  for_each_in_turn(count, count, [&](int64_t i) {
+    const int64_t start = range.begin + i * tile;
+    body(Range{start, std::min(start + tile, range.end)}, first + i);
   });
 }
 
