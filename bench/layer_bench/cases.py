@@ -200,6 +200,22 @@ def _peak(run: Run, workload: Workload, name: str) -> float | None:
         return None
 
 
+def same_tokens(run: Run) -> None:
+    """What the length of a sequence costs, apart from what a call costs: all lengths in turn, each with all tokens.
+
+    The layer is checked by `layer`, `growth` and `wide-growth`.
+    """
+    lengths = run.sizes.growth
+    for shape in (run.sizes.lra, run.sizes.shape):
+        for mode in (FORWARD, BACKWARD):
+            workloads = {n: Workload("layer", mode, shape, lengths[-1] // n, n) for n in (lengths[0], lengths[-1])}
+            made = {str(n): run.prepared(w, ["ours"], checked=True)["ours"] for n, w in workloads.items()}
+            timings = time_in_turn(made, run.repeats)
+            for n, workload in workloads.items():
+                what = f"{mode}, D={shape.width}"
+                run.add_times("same-tokens", what, n, {"ours": timings[str(n)]}, workload.tokens)
+
+
 def growth(run: Run) -> None:
     _grow(run, "growth", run.sizes.lra, run.sizes.growth_softmax)
 
@@ -266,6 +282,7 @@ FUNCTIONS: dict[str, Callable[[Run], None]] = {
     "bfloat16": bfloat16,
     "decode": decoding,
     "memory": peak_memory,
+    "same-tokens": same_tokens,
     "growth": growth,
     "wide-growth": wide_growth,
     "small": small,

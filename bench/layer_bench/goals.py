@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from layer_bench.results import Results, quotient
+from layer_bench.results import SECONDS, Results, quotient
 
 LONG = 8192  # the length at which softmax attention must be far behind
 
@@ -42,6 +42,9 @@ def _layer(results: Results) -> Iterator[Goal]:
             place = ("layer", what, length)
             name = f"{what}, N={length}:"
             yield Goal("layer", f"{name} time over floor", "<=", floor, results.ratio(*place, "ours", "floor"))
+            if what == "forward+backward":
+                share = results.ratio(*place, "ours", "products")
+                yield Goal("layer", f"{name} time over all products", "<=", floor, share)
             yield Goal("layer", f"{name} faster than eager", ">=", eager, results.ratio(*place, "eager", "ours"))
             faster = results.ratio(*place, "compile", "ours")
             yield Goal("layer", f"{name} faster than torch.compile", ">=", compiled, faster)
@@ -81,7 +84,7 @@ def _memory(results: Results) -> Iterator[Goal]:
 
 
 def _growth(case: str, results: Results) -> Iterator[Goal]:
-    for what in ("forward", "forward+backward"):
+    for what in dict.fromkeys(m.what for m in results.measurements if m.case == case and m.unit == SECONDS):
         lengths = results.lengths(case, what)
         found = [m for m in (results.find(case, what, n, "ours") for n in lengths) if m is not None]
         per_token = [m.best / m.tokens for m in found]
@@ -116,6 +119,7 @@ GOALS = {
     "bfloat16": partial(_no_slower, "bfloat16"),
     "decode": _decode,
     "memory": _memory,
+    "same-tokens": partial(_growth, "same-tokens"),
     "growth": partial(_growth, "growth"),
     "wide-growth": partial(_growth, "wide-growth"),
     "small": partial(_no_slower, "small"),

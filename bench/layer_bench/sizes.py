@@ -11,7 +11,8 @@ CASES = {
     "bfloat16": "the attention layer with bfloat16 tokens and weights",
     "decode": "causal decoding per token, against softmax attention with a key-value cache",
     "memory": "peak memory of forward+backward, each subject in a process of its own",
-    "growth": "time per token and peak memory over the length of the sequence, width of the LRA model",
+    "same-tokens": "the same number of tokens as many short and as few long sequences, both widths: time per token",
+    "growth": "time and peak memory of one sequence over its length, width of the LRA model",
     "wide-growth": "the same, width of the layer",
     "small": "the smallest useful call: what a call costs",
     "threads": "one thread against several",
@@ -84,7 +85,7 @@ FULL = Sizes(
 QUICK = replace(
     FULL,
     name="quick",
-    cases=tuple(case for case in CASES if case not in ("epoch", "bfloat16", "wide-growth")),
+    cases=tuple(case for case in CASES if case not in ("epoch", "bfloat16", "same-tokens", "wide-growth")),
     repeats=3,
     compiled=False,
     compiled_lengths=(2048,),

@@ -77,6 +77,8 @@ def test_growth_is_the_slowest_token_over_the_quickest():
     seconds = {1024: 1.2, 4096: 1.2, 8192: 1.0}  # per token
     groups = [measured("growth", "forward", n, tokens=n, ours=n * t) for n, t in seconds.items()]
     name = "forward: time per token over all N, largest over smallest"
+    memory = measured("growth", "memory", 1024, MEGABYTES, tokens=1024, ours=5.0)
+    assert [g.name for g in goals.goals(results_of(memory, *groups))] == [name]
     assert status_of(results_of(*groups), name) == (pytest.approx(1.2), "miss")
     assert status_of(results_of(groups[0], groups[1]), name) == (1.0, "pass")
 
