@@ -7,8 +7,9 @@ import gc
 import pickle
 from pathlib import Path
 
-import primal
 import torch
+
+import primal
 
 
 def resident_bytes() -> int:

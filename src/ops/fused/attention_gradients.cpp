@@ -122,20 +122,27 @@ void AttentionGradients::chunk(Range range, const float* x, const float* project
   const AttentionShape& shape = pass_.shape();
   const int64_t width = shape.width, d = shape.head_width(), row = shape.scores(), rank = shape.rank;
   const bool add = range.begin > 0;
-  products.push_back({data(chunk.projected_gradient), 2 * width, x, width, {2 * width, width, range.size()},
-                      data(q_k_weight_), add});
-  products.push_back({data(chunk.scores), row, out_gradient, width, {row, width, pass_.read().rows(range).size()},
-                      data(folded_), add});
+  products.push_back({{data(chunk.projected_gradient), 2 * width},
+                      {x, width},
+                      {2 * width, width, range.size()},
+                      data(q_k_weight_),
+                      add});
+  products.push_back({{data(chunk.scores), row},
+                      {out_gradient, width},
+                      {row, width, pass_.read().rows(range).size()},
+                      data(folded_),
+                      add});
   // We|X and Wr|X: the tokens of each sample, or all of them for weights that do not depend on data.
   const int64_t length = weights_x_.size(0) == 1 ? shape.all_tokens() : shape.tokens;
   for_each_sample(range, length, [&](Range part, int64_t sample) {
     const int64_t from = part.begin - range.begin;
     for (int64_t side = 0; side < 2; ++side) {
       for (int64_t head = 0; head < shape.heads; ++head) {
-        products.push_back({projected + from * 2 * width + side * width + head * d, 2 * width,
-                            data(chunk.score_gradient, from * row + (2 * head + side) * rank), row,
-                            {d, rank, part.size()}, data(weights_x_, ((sample * 2 + side) * shape.heads + head) * d * rank),
-                            part.begin > sample * length});
+        const float* of_head = projected + from * 2 * width + side * width + head * d;
+        const float* gradient = data(chunk.score_gradient, from * row + (2 * head + side) * rank);
+        float* result = data(weights_x_, ((sample * 2 + side) * shape.heads + head) * d * rank);
+        products.push_back(
+            {{of_head, 2 * width}, {gradient, row}, {d, rank, part.size()}, result, part.begin > sample * length});
       }
     }
   });

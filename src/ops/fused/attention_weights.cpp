@@ -73,14 +73,13 @@ FoldedOutput::FoldedOutput(const AttentionArguments& a, const AttentionShape& sh
   const float* from = out_weight.const_data_ptr<float>();
   float* to = matrix.mutable_data_ptr<float>();
   constexpr int64_t kRows = 48;
-  parallel_for(
-      0, (width + kRows - 1) / kRows, items_per_thread(kRows * scores * d), [&](int64_t begin, int64_t end) {
-        const int64_t first = begin * kRows, rows = std::min(width, end * kRows) - first;
-        for (int64_t head = 0; head < shape.heads; ++head) {
-          score_weight.multiply({from + first * width + head * d, width}, rows,
-                                {.data = to + first * scores + head * 2 * shape.rank, .row_stride = scores});
-        }
-      });
+  parallel_for(0, (width + kRows - 1) / kRows, items_per_thread(kRows * scores * d), [&](int64_t begin, int64_t end) {
+    const int64_t first = begin * kRows, rows = std::min(width, end * kRows) - first;
+    for (int64_t head = 0; head < shape.heads; ++head) {
+      score_weight.multiply({from + first * width + head * d, width}, rows,
+                            {.data = to + first * scores + head * 2 * shape.rank, .row_stride = scores});
+    }
+  });
   bias = a.out_bias ? *a.out_bias : at::zeros({width}, at::kFloat);
   if (a.score_bias) bias = bias + at::mv(out_weight, a.score_bias->repeat({shape.heads}));
   bias = bias.contiguous();

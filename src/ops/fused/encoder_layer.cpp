@@ -166,10 +166,18 @@ class EncoderBackward {
   void weights(Range chunk, const float* x, const KeptTokens& kept) {
     const int64_t count = read_.rows(chunk).size();
     const bool add = chunk.begin > 0;
-    attention_.chunk(
-        chunk, attended_.defined() ? data(attended_) : x, kept.projected, data(attention_gradient_), attention_space_,
-        {{data(second_gradient_), width_, data(activated_), inner_, {width_, inner_, count}, data(result_.linear2_weight), add},
-         {data(inner_gradient_), inner_, data(middle_), width_, {inner_, width_, count}, data(result_.linear1_weight), add}});
+    const OuterProduct linear2{{data(second_gradient_), width_},
+                               {data(activated_), inner_},
+                               {width_, inner_, count},
+                               data(result_.linear2_weight),
+                               add};
+    const OuterProduct linear1{{data(inner_gradient_), inner_},
+                               {data(middle_), width_},
+                               {inner_, width_, count},
+                               data(result_.linear1_weight),
+                               add};
+    attention_.chunk(chunk, attended_.defined() ? data(attended_) : x, kept.projected, data(attention_gradient_),
+                     attention_space_, {linear2, linear1});
   }
 
   EncoderLayerGradients finish() {

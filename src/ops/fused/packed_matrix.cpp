@@ -27,7 +27,7 @@ void pack_in_parallel(kernels::MatrixView b, int64_t depth, int64_t columns, flo
   constexpr int64_t kLeast = 1 << 14;  // elements that are worth a thread
   const int64_t grain = std::max<int64_t>(1, kLeast / std::max<int64_t>(1, depth * kernels::panel_width()));
   parallel_for(0, panels, grain,
-                   [&](int64_t first, int64_t end) { pack_panels(b, depth, columns, packed, first, end); });
+               [&](int64_t first, int64_t end) { pack_panels(b, depth, columns, packed, first, end); });
 }
 
 // Floats of the packed right side, rounded up so that the next one begins on a 64-byte boundary.
@@ -69,15 +69,14 @@ void add_together(std::span<const OuterProduct> products) {
   for_each_in_turn(static_cast<int64_t>(panels.size()), threads, [&](int64_t i) {
     const Part& part = panels[static_cast<size_t>(i)];
     const OuterProduct& p = products[part.product];
-    pack_panels({p.b, p.b_stride, 1}, p.shape.depth, p.shape.columns, packed + offsets[part.product], part.begin,
-                part.end);
+    pack_panels(p.b, p.shape.depth, p.shape.columns, packed + offsets[part.product], part.begin, part.end);
   });
   for_each_in_turn(static_cast<int64_t>(rows.size()), threads, [&](int64_t i) {
     const Part& part = rows[static_cast<size_t>(i)];
     const OuterProduct& p = products[part.product];
     const kernels::ProductShape shape{part.end - part.begin, p.shape.columns, p.shape.depth};
     TileSpace own;
-    kernels::add_outer_products(p.a + part.begin, p.a_stride, packed + offsets[part.product], shape,
+    kernels::add_outer_products(p.a.data + part.begin, p.a.row_stride, packed + offsets[part.product], shape,
                                 p.c + part.begin * shape.columns, shape.columns, p.add,
                                 own.take(1, kernels::outer_products_space(shape)));
   });

@@ -38,13 +38,10 @@ class PackedMatrix {
   int64_t depth_ = 0, columns_ = 0;
 };
 
-/// c [rows, columns] += a^T b, or = without `add`, over all rows of a [depth, rows] and b [depth, columns]: the gradient
-/// of a weight.
+/// c [rows, columns] += a^T b, or = without `add`, over all rows of a [depth, rows] and b [depth, columns]: the
+/// gradient of a weight.
 struct OuterProduct {
-  const float* a;
-  int64_t a_stride;
-  const float* b;
-  int64_t b_stride;
+  kernels::MatrixView a, b;  // columns side by side
   kernels::ProductShape shape;
   float* c;
   bool add;

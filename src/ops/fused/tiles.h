@@ -45,8 +45,8 @@ inline int64_t items_per_thread(int64_t multiplications) {
 /// in the best of three noisy runs.
 inline int64_t chunk_tokens(int64_t tile) { return 8 * tile; }
 
-/// body(0) ... body(count - 1) on at most so many threads. A thread that is done takes the next one: they differ in work,
-/// and cores in what else they have to do.
+/// body(0) ... body(count - 1) on at most so many threads. A thread that is done takes the next one: they differ in
+/// work, and cores in what else they have to do.
 template <typename Body>
 void for_each_in_turn(int64_t count, int64_t threads, const Body& body) {
   std::atomic<int64_t> next{0};
