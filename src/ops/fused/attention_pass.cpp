@@ -137,7 +137,7 @@ at::Tensor AttentionPass::mean_of_squares(const at::Tensor& per_token) const {
   for (int64_t b = 0; b < shape_.batch; ++b) {
     double sum = 0;
     for (int64_t t = b * shape_.tokens; t < (b + 1) * shape_.tokens; ++t) sum += mask_.leaves_out(t) ? 0.0 : values[t];
-    result[b] = 0.5 * sum * token_weight_.const_data_ptr<float>()[b];
+    *data(result, b) = static_cast<float>(0.5 * sum * token_weight_.const_data_ptr<float>()[b]);
   }
   return result;
 }
