@@ -66,7 +66,7 @@ int run(const CLI::App& command) {
 void add_bench(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand("bench",
                                          "Measure our layer beside eager PyTorch, torch.compile and other attentions; "
-                                         "about 18 minutes on two cores");
+                                         "about 15 minutes on two cores");
   command->add_option("--cases", "comma separated, of --list; default: all, with --quick all but epoch")
       ->type_name("CASE,CASE")
       ->expected(1);

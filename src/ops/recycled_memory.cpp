@@ -32,12 +32,12 @@ char* rounded_up(char* address, size_t step) {
   return address + (step - reinterpret_cast<uintptr_t>(address) % step) % step;
 }
 
-// From the boundary of a huge page on: one page fault, and one entry of the processor's address cache, for 2 MB.
+// From the boundary of a huge page on: one page fault, and one entry of the processor's address cache, for 2 MB. Null:
+// there is not enough memory.
 char* new_block(size_t bytes) {
   const size_t reserve = bytes + kHugePage;
   void* mapped = mmap(nullptr, reserve, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  TORCH_CHECK_WITH(OutOfMemoryError, mapped != MAP_FAILED, "primal: not enough memory for a tensor of ", bytes,
-                   " bytes");
+  if (mapped == MAP_FAILED) return nullptr;
   char* const begin = static_cast<char*>(mapped);
   char* const block = rounded_up(begin, kHugePage);
   if (block > begin) munmap(begin, static_cast<size_t>(block - begin));
@@ -92,7 +92,13 @@ class Recycler final : public c10::Allocator {
     // A quarter more than was ever in use, so that a large block and a small one by turns do not drive each other out.
     const size_t needed = used_ + bytes, limit = most_used_ + most_used_ / 4;
     let_go_until(limit > needed ? limit - needed : 0);
-    const Block block{new_block(bytes), bytes};
+    Block block{new_block(bytes), bytes};
+    if (block.data == nullptr) {
+      let_go_until(0);
+      block.data = new_block(bytes);
+    }
+    TORCH_CHECK_WITH(OutOfMemoryError, block.data != nullptr, "primal: not enough memory for a tensor of ", bytes,
+                     " bytes");
     ASAN_POISON_MEMORY_REGION(block.data, bytes);
     use(bytes);
     return block;

@@ -76,7 +76,7 @@ def test_a_goal_without_its_measurement_is_not_measured():
 def test_growth_is_the_slowest_token_over_the_quickest():
     seconds = {1024: 1.2, 4096: 1.2, 8192: 1.0}  # per token
     groups = [measured("growth", "forward", n, tokens=n, ours=n * t) for n, t in seconds.items()]
-    name = "forward: time per token over all N, largest over smallest"
+    name = "forward: time per token, slowest over quickest N"
     memory = measured("growth", "memory", 1024, MEGABYTES, tokens=1024, ours=5.0)
     assert [g.name for g in goals.goals(results_of(memory, *groups))] == [name]
     assert status_of(results_of(*groups), name) == (pytest.approx(1.2), "miss")

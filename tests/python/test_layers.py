@@ -20,7 +20,14 @@ USES = {
     "cli": {"kernels", "ops", "nn", "models", "data", "train", "analysis", "report", "tasks"},
 }
 # Public headers live in include/primal/; this is the layer that implements each.
-PUBLIC = {"attention": "nn", "feature_map": "ops", "import_reference": "models", "ksvd": "nn", "safetensors": "data"}
+PUBLIC = {
+    "attention": "nn",
+    "feature_map": "ops",
+    "import_reference": "models",
+    "ksvd": "nn",
+    "memory": "ops",
+    "safetensors": "data",
+}
 FREE = {"error", "export"}
 
 
