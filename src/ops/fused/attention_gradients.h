@@ -33,9 +33,9 @@ class AttentionGradients {
   void tile(Range tile, int64_t index, const float* projected, const float* out_gradient, const Chunk& chunk,
             int64_t start, float* x_gradient);
   /// After all tiles of the chunk. x: [C, D], 0 at tokens that are left out; the others as above, for the whole chunk.
-  /// others: products that are to be computed in the same go.
+  /// products: others that are to be computed in the same go.
   void chunk(Range range, const float* x, const float* projected, const float* out_gradient, const Chunk& chunk,
-             std::vector<OuterProduct> others = {});
+             std::vector<OuterProduct> products = {});
   /// After all chunks. out_bias: the sum over tokens of the gradient that the output projection's bias saw.
   /// rows_gradient [B, n, D] becomes that of f(X), if the weights depend on data.
   ParameterGradients finish(const at::Tensor& rows, const at::Tensor& out_bias, at::Tensor* rows_gradient);
