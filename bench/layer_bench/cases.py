@@ -201,7 +201,7 @@ def _peak(run: Run, workload: Workload, name: str) -> float | None:
 
 
 def same_tokens(run: Run) -> None:
-    """What the length of a sequence costs, apart from what a call costs: all lengths in turn, each with all tokens.
+    """What the length of a sequence costs, apart from what a call costs: the shortest and the longest in turn.
 
     The layer is checked by `layer`, `growth` and `wide-growth`.
     """

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "ops/fused/token_rows.h"
 #include "ops/parallel.h"
 #include "ops/sampling.h"
 
@@ -34,13 +35,14 @@ void for_each_sampled(const at::Tensor& positions, int64_t batch, int64_t tokens
   });
 }
 
-// take_rows for float32, without its page faults.
-at::Tensor copied_rows(const at::Tensor& x, const at::Tensor& positions) {
+// take_rows as float32, into memory that is used again.
+at::Tensor sampled_rows(const at::Tensor& x, const at::Tensor& positions) {
   const int64_t width = x.size(2);
   at::Tensor rows = work_space({x.size(0), positions.size(1), width});
-  const float* from = x.const_data_ptr<float>();
+  const TokenRows tokens(x.contiguous());
   for_each_sampled(positions, x.size(0), x.size(1), [&](int64_t row, int64_t token) {
-    std::copy_n(from + token * width, width, data(rows, row * width));
+    TileSpace space;
+    std::copy_n(tokens.read({token, token + 1}, space), width, data(rows, row * width));
   });
   return rows;
 }
@@ -158,9 +160,7 @@ SampledRows::SampledRows(const AttentionArguments& a, const at::Tensor& x) {
     return;
   }
   if (left_out) empty = left_out->all(1).view({-1, 1, 1});
-  rows = x.scalar_type() == at::kFloat ? copied_rows(x.contiguous(), positions)
-                                       : take_rows(x, positions).to(at::kFloat).contiguous();
-  rows = without_empty(rows);
+  rows = without_empty(sampled_rows(x, positions));
 }
 
 void SampledRows::add_back(const at::Tensor& gradient, const at::Tensor& x_grad) const {
