@@ -16,6 +16,7 @@
 #include "train/inputs_ahead.h"
 #include "train/interrupt.h"
 #include "train/trainer_state.h"
+#include "train/weight_average.h"
 
 namespace primal::train {
 
@@ -62,6 +63,7 @@ class Trainer::Loop {
         options_(std::move(train)),
         schedule_(schedule),
         optimizer_(parameters_of(problem.model()), optimizer),
+        average_(problem.model(), options_.average),
         autocast_(options_.precision),
         run_(run),
         progress_(progress) {
@@ -100,6 +102,7 @@ class Trainer::Loop {
   TrainOptions options_;
   ScheduleOptions schedule_;
   Optimizer optimizer_;
+  WeightAverage average_;
   Autocast autocast_;
   RunDirectory& run_;
   Progress& progress_;
@@ -119,8 +122,10 @@ void Trainer::Loop::resume() {
   Checkpoint checkpoint = load_checkpoint(*newest);
   state_ = trainer_state(checkpoint.state, (*newest / "state.json").string());
   load_tensors(problem_.model(), checkpoint.model, (*newest / "model.safetensors").string());
+  const std::string optimizer_file = (*newest / "optimizer.safetensors").string();
   auto generator = checkpoint.optimizer.extract(kGenerator);
-  if (generator.empty()) throw Error((*newest / "optimizer.safetensors").string() + ": no " + kGenerator);
+  if (generator.empty()) throw Error(optimizer_file + ": no " + kGenerator);
+  average_.load_state(checkpoint.optimizer, optimizer_file);
   optimizer_.load_state(checkpoint.optimizer);
   at::Generator random = at::detail::getDefaultCPUGenerator();
   random.set_state(generator.mapped().clone());
@@ -132,6 +137,7 @@ void Trainer::Loop::save() {
   if (saved_step_ == state_.step) return;
   state_.metric_bytes = run_.metric_bytes();
   Checkpoint checkpoint{tensors_of(problem_.model()), optimizer_.state(), to_text(state_)};
+  checkpoint.optimizer.merge(average_.state());
   checkpoint.optimizer[kGenerator] = at::detail::getDefaultCPUGenerator().get_state();
   save_checkpoint(run_.checkpoints(), "step-" + std::to_string(state_.step), checkpoint);
   remove_old_checkpoints(run_.checkpoints(), options_.checkpoints_kept);
@@ -174,6 +180,7 @@ void Trainer::Loop::take_step(InputsAhead& inputs) {
                   options_.clip > 0 && norm > options_.clip ? options_.clip / norm : 1,
                   momentum(schedule_, base_momentum, state_.step));
   ++state_.step;
+  average_.update(state_.step);
   ++state_.sums.steps;
   state_.sums.gradient_norm += norm;
   const double seconds = seconds_since(start);
@@ -245,6 +252,7 @@ void Trainer::Loop::finish_epoch() {
   for (size_t i = 0; i < objective.size(); ++i) {
     events_->scalar("train/J of layer " + std::to_string(i + 1), objective[i], state_.step);
   }
+  const WeightAverage::InModel averaged(average_);
   if (options_.evaluates && options_.evaluates(state_.epoch)) evaluate();
   events_->flush();
   if (options_.after_epoch) options_.after_epoch(state_.epoch);
@@ -291,6 +299,7 @@ Outcome Trainer::Loop::run() {
     if (wants_checkpoint()) save();
   }
   save();
+  average_.give_to_model();
   progress_.finish();
   return outcome(false);
 }

@@ -24,6 +24,7 @@ struct TrainOptions {
   int64_t accumulate = 1;             ///< batches per step of the optimizer
   double clip = 0;                    ///< largest norm of the gradient; 0 = any
   int64_t patience = 0;               ///< epochs without a better evaluation before the run ends; 0 = all epochs
+  double average = 0;                 ///< decay of the moving average of the weights; 0 = none
   int64_t evaluate_every = 1;         ///< epochs
   std::string precision = "float32";  ///< float32, bfloat16, auto (bfloat16 if the CPU has it)
   int64_t seed = 1;
@@ -61,7 +62,7 @@ class Trainer {
           Progress& progress);
   ~Trainer();
 
-  /// To the end, or to an interrupt.
+  /// To the end, or to an interrupt. At the end the model has the weights that an evaluation would see.
   Outcome run();
   /// Gives the model the weights of the best epoch (RUN/best).
   void restore_best();

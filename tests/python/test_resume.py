@@ -12,10 +12,11 @@ from series_files import TINY, done, make_set, metrics, result, run, start, tens
 pytest.importorskip("tensorboard")
 from tensorboard_events import read_events
 
-# Epochs of 12 steps, a checkpoint after each. Dropout, accumulation and schedule have a state of their own.
+# Epochs of 12 steps, a checkpoint after each. Dropout, accumulation, schedule and average have a state of their own.
 CAREFUL = (
     *(*TINY, "--set", "train.epochs=6", "--set", "train.batch=2", "--set", "train.accumulate=2"),
     *("--set", "train.checkpoint_steps=1", "--set", "optimizer.name=adamw", "--set", "schedule.name=cosine"),
+    *("--set", "train.average=0.9"),
 )
 FROM_THE_CLOCK = {"seconds", "tokens_per_second", "peak_memory_mb"}
 

@@ -37,6 +37,7 @@ class Blobs : public Problem {
 
   BatchLoss loss(BatchInputs& inputs) override {
     losses.push_back(inputs.examples);
+    weights.push_back(model_->weight.detach().clone());
     if (std::ssize(losses) == raise_at) std::raise(SIGINT);
     const torch::Tensor chosen = torch::tensor(losses.back());
     const torch::Tensor labels = labels_.index_select(0, chosen);
@@ -53,6 +54,7 @@ class Blobs : public Problem {
 
   Evaluation evaluate(Part part) override {
     evaluated.push_back(part);
+    evaluated_weights.push_back(model_->weight.detach().clone());
     Evaluation evaluation{.loss = 1, .accuracy = 0, .objective = {}, .confusion = {{1}}};
     const size_t i = evaluated.size() - 1;
     evaluation.accuracy = i < accuracies.size() ? accuracies[i] : 0;
@@ -64,7 +66,9 @@ class Blobs : public Problem {
   double dropout = 0.3, scale = 1;
   int64_t raise_at = -1;
   std::vector<std::vector<int64_t>> losses;  // the batches asked for
+  std::vector<torch::Tensor> weights;        // when they were asked for
   std::vector<Part> evaluated;
+  std::vector<torch::Tensor> evaluated_weights;
   std::vector<double> accuracies;  // what evaluations give, in turn
 };
 
@@ -148,6 +152,7 @@ TEST_F(TrainerTest, TheSameSeedGivesTheSameBits) {
 }
 
 TEST_F(TrainerTest, AnInterruptedRunGoesOnToTheSameBits) {
+  options.average = 0.9;
   Blobs whole;
   train(whole, "whole");
   for (const int64_t instant : {1, 3, 4, 6, 15}) {  // batches; 4 is the end of an epoch
@@ -200,6 +205,39 @@ TEST_F(TrainerTest, KeepsTheBestEpochAndRestoresIt) {
   Blobs two_epochs;
   train(two_epochs, "b");
   EXPECT_TRUE(tests::same(problem.model_->weight.detach(), two_epochs.model_->weight.detach()));
+}
+
+TEST_F(TrainerTest, TheAverageOfTheWeightsIsWhatIsEvaluatedAndKept) {
+  Blobs plain;
+  train(plain, "plain");
+  plain.weights.push_back(plain.model_->weight.detach());
+  // Decay 0.5 is above (1 + step) / (10 + step) up to step 7.
+  options.average = 0.5;
+  Blobs averaged;
+  averaged.accuracies = {0.2, 0.9, 0.9, 0.5};
+  train(averaged, "averaged");
+  torch::Tensor expected = plain.weights[0].to(torch::kDouble);
+  for (int step = 1; step <= 16; ++step) {
+    const double decay = std::min(0.5, (1.0 + step) / (10.0 + step));
+    expected = decay * expected + (1 - decay) * plain.weights[step];
+    // Training itself is the same.
+    if (step < 16) {
+      EXPECT_TRUE(tests::same(averaged.weights[step], plain.weights[step])) << step;
+    }
+    if (step % 4 != 0) continue;
+    EXPECT_TRUE(tests::close(averaged.evaluated_weights[step / 4 - 1].to(torch::kDouble), expected, 1e-6)) << step;
+  }
+  EXPECT_TRUE(tests::same(averaged.model_->weight.detach(), averaged.evaluated_weights.back()));
+  const Tensors best = load_checkpoint(folder / "averaged" / "best").model;
+  EXPECT_TRUE(tests::same(best.at("weight"), averaged.evaluated_weights[1]));
+}
+
+TEST_F(TrainerTest, ACheckpointWithoutItsAverageIsNamed) {
+  Blobs plain, averaged;
+  train(plain, "a");
+  options.average = 0.9;
+  const std::string message = error_of([&] { train(averaged, "a"); });
+  EXPECT_TRUE(contains(message, "step-16/optimizer.safetensors: tensor average.weight is missing")) << message;
 }
 
 TEST_F(TrainerTest, StopsWhenPatienceIsOver) {

@@ -101,6 +101,7 @@ void check(const TimeSeriesConfig& config) {
   at_least("train.batch", config.train.batch, 1);
   at_least("train.accumulate", config.train.accumulate, 1);
   at_least("train.patience", config.train.patience, 0);
+  share("train.average", config.train.average);
   at_least("train.evaluate_every", config.train.evaluate_every, 1);
   at_least("train.checkpoints_kept", config.train.checkpoints_kept, 1);
   at_least("run.threads", config.run.threads, 0);
