@@ -62,6 +62,7 @@ Result parse_result(std::string_view text, const std::string& file) {
   result.data = fields.text("data");
   result.protocol = fields.text("protocol");
   result.refit = fields.flag_if_any("refit");
+  result.kept_last = fields.flag_if_any("kept_last");
   result.seed = fields.whole("seed");
   result.epochs = fields.whole("epochs");
   const double best = fields.number_if_any("best_epoch");  // -1 if no epoch was chosen

@@ -49,7 +49,8 @@ struct TestResult {
 /// result.json
 struct Result {
   std::string preset, model, data, protocol;
-  bool refit = false;  ///< after the choice of the epoch trained anew on all of TRAIN
+  bool kept_last = false;  ///< the last epoch, not the one that the validation part likes best
+  bool refit = false;      ///< after the choice of the epoch trained anew on all of TRAIN
   std::int64_t seed = 0, epochs = 0;
   std::int64_t best_epoch = 0;  ///< 0 = none was chosen
   double validation_accuracy = kNoNumber;

@@ -89,6 +89,7 @@ Json result_json(const Result& result) {
   return {{"bestEpoch", result.best_epoch},
           {"epochs", result.epochs},
           {"refit", result.refit},
+          {"keptLast", result.kept_last},
           {"validationAccuracy", rounded(result.validation_accuracy)},
           {"test", test_json(result.test)},
           {"seconds", rounded(result.seconds)},

@@ -139,7 +139,8 @@ std::string describe_one(const RunResult& result) {
                      std::to_string(result.seed) + ", epoch " + std::to_string(result.best_epoch) + " of " +
                      std::to_string(result.epochs);
   if (result.protocol == Protocol::honest) {
-    text += " by validation accuracy " + train::format_percent(result.validation_accuracy);
+    text += std::string(result.kept_last ? ", the last," : " by") + " validation accuracy " +
+            train::format_percent(result.validation_accuracy);
     if (result.refit) text += ", refitted on all of TRAIN";
   } else {
     text += " by TEST itself";

@@ -278,7 +278,8 @@ void Trainer::Loop::evaluate() {
                {"seconds", seconds_since(start)}});
   events_->scalar(split + "/loss", evaluation.loss, state_.step);
   events_->scalar(split + "/accuracy", evaluation.accuracy, state_.step);
-  if (state_.best.epoch >= 0 && !is_better(evaluation, state_.best.evaluation)) return;
+  const bool first = state_.best.epoch < 0;
+  if (!first && options_.keep == Keep::best && !is_better(evaluation, state_.best.evaluation)) return;
   state_.best = {state_.epoch, evaluation};
   const nlohmann::json facts = {
       {"epoch", state_.epoch}, {"step", state_.step}, {"split", split}, {"evaluation", evaluation}};

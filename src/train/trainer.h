@@ -18,13 +18,17 @@ namespace primal::train {
 
 class Settings;
 
+/// Which of the evaluated epochs a run ends with.
+enum class Keep { best, last };
+
 struct TrainOptions {
   int64_t epochs = 100;
   int64_t batch = 16;
-  int64_t accumulate = 1;             ///< batches per step of the optimizer
-  double clip = 0;                    ///< largest norm of the gradient; 0 = any
-  int64_t patience = 0;               ///< epochs without a better evaluation before the run ends; 0 = all epochs
-  double average = 0;                 ///< decay of the moving average of the weights; 0 = none
+  int64_t accumulate = 1;  ///< batches per step of the optimizer
+  double clip = 0;         ///< largest norm of the gradient; 0 = any
+  int64_t patience = 0;    ///< epochs without a better evaluation before the run ends; 0 = all epochs
+  double average = 0;      ///< decay of the moving average of the weights; 0 = none
+  Keep keep = Keep::best;
   int64_t evaluate_every = 1;         ///< epochs
   std::string precision = "float32";  ///< float32, bfloat16, auto (bfloat16 if the CPU has it)
   int64_t seed = 1;
@@ -39,6 +43,7 @@ struct TrainOptions {
   std::function<void(int64_t)> after_epoch;  ///< gets the number of finished epochs; must not touch random generators
 };
 
+/// The evaluated epoch that is kept: the best so far, or the last one with Keep::last.
 struct BestEpoch {
   int64_t epoch = -1;  ///< -1: there was no evaluation
   Evaluation evaluation;

@@ -11,6 +11,8 @@ void add_settings(Settings& settings, TrainOptions& train, OptimizerOptions& opt
   settings.add("train.patience", &train.patience, "epochs without a better evaluation before the run ends; 0 = all");
   settings.add("train.average", &train.average,
                "decay of the moving average of the weights, used after training; 0 = none");
+  settings.add("train.keep", choice(train.keep, {{"best", Keep::best}, {"last", Keep::last}}),
+               "the epoch that a run ends with, of those evaluated");
   settings.add("train.evaluate_every", &train.evaluate_every, "epochs between evaluations (honest protocol)");
   settings.add("train.precision", &train.precision, "float32, bfloat16 (autocast), auto: bfloat16 if the CPU has it");
   settings.add("train.seed", &train.seed, "of initialisation, order, dropout and validation split");

@@ -133,6 +133,35 @@ def test_refit_trains_on_all_of_train_for_as_many_epochs_as_validation_chose(set
     assert f"accuracy  {100 * result(folder)['test']['accuracy']:6.2f} %" in output
 
 
+def test_the_last_epoch_is_kept_if_asked_for(sets, tmp_path):
+    # With large steps the second epoch is worse than the first.
+    large_steps = ("--set", "optimizer.lr=5e-2", "--set", "train.epochs=2")
+    best, last = (
+        train(sets, "own", tmp_path / kept, *large_steps, "--set", f"train.keep={kept}") for kept in ("best", "last")
+    )
+    assert metrics(best) == metrics(last)
+    assert [result(folder)["best_epoch"] for folder in (best, last)] == [1, 2]
+    assert [result(folder)["kept_last"] for folder in (best, last)] == [False, True]
+    assert result(last)["validation_accuracy"] == evaluations(last)[1]["accuracy"]
+    assert "epoch 2 of 2, the last, validation accuracy" in (last / "output.txt").read_text()
+    assert tensor_bytes(best) != tensor_bytes(last)
+    newest = last / "checkpoints" / "step-6" / "model.safetensors"
+    assert (last / "best" / "model.safetensors").read_bytes() == newest.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["--protocol", "paper"], "train.keep: last belongs to the honest protocol"),
+        (["--set", "train.patience=3"], "train.patience: expected 0 with train.keep = last, got 3"),
+    ],
+)
+def test_the_last_epoch_goes_with_no_other_choice(settings, message, sets, tmp_path):
+    answer = run("train", *SETTINGS, *settings, "--set", "train.keep=last", "--run", tmp_path / "run")
+    assert answer.returncode == 2
+    assert message in answer.stderr
+
+
 def test_refit_belongs_to_the_honest_protocol(sets, tmp_path):
     answer = run("train", *SETTINGS, "--protocol", "paper", "--set", "run.refit=true", "--run", tmp_path / "run")
     assert answer.returncode == 2

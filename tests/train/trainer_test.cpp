@@ -240,6 +240,16 @@ TEST_F(TrainerTest, ACheckpointWithoutItsAverageIsNamed) {
   EXPECT_TRUE(contains(message, "step-16/optimizer.safetensors: tensor average.weight is missing")) << message;
 }
 
+TEST_F(TrainerTest, KeepsTheLastEpochIfAskedTo) {
+  Blobs problem;
+  problem.accuracies = {0.2, 0.9, 0.9, 0.5};
+  options.keep = Keep::last;
+  const Outcome outcome = train(problem, "a", /*restore=*/true);
+  EXPECT_EQ(outcome.best.epoch, 4);
+  EXPECT_EQ(outcome.best.evaluation.accuracy, 0.5);
+  EXPECT_TRUE(tests::same(problem.model_->weight.detach(), problem.evaluated_weights.back()));
+}
+
 TEST_F(TrainerTest, StopsWhenPatienceIsOver) {
   Blobs problem;
   problem.accuracies = {0.5, 0.9, 0.1, 0.2, 0.3, 0.4};

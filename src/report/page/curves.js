@@ -18,7 +18,7 @@ function splitSeries(run, key) {
 
 function bestEpochMark(run, low) {
   const best = run.result?.bestEpoch;
-  return best ? [{ x: best, label: `best epoch ${best}`, low }] : [];
+  return best && !run.result.keptLast ? [{ x: best, label: `best epoch ${best}`, low }] : [];
 }
 
 function lossChart(run) {

@@ -5,6 +5,7 @@ const protocolText = {
   honest: "checkpoint chosen on held-out training data, TEST used once",
   paper: "best TEST accuracy over the epochs, as published",
 };
+const lastText = "last epoch kept, TEST used once";
 
 function runBadges(run) {
   const { protocol, seed } = run.identity;
@@ -47,9 +48,9 @@ function tiles(run) {
   const interval = test.interval ? `95 % interval ${percentFine(test.interval[0])}–${percentFine(test.interval[1])}` : null;
   const protocol = run.identity.protocol;
   return element("dl", { class: "tiles" },
-    tile("Test accuracy", percent(test.accuracy), `${protocol} protocol: ${protocolText[protocol] ?? ""}${result.refit ? ", after a refit on all of TRAIN" : ""}`, interval),
+    tile("Test accuracy", percent(test.accuracy), `${protocol} protocol: ${result.keptLast ? lastText : protocolText[protocol] ?? ""}${result.refit ? ", after a refit on all of TRAIN" : ""}`, interval),
     isNumber(test.macroF1) ? tile("Macro F1", percent(test.macroF1), isNumber(test.loss) ? `test loss ${figure(test.loss)}` : null) : null,
-    result.bestEpoch ? tile("Best epoch", String(result.bestEpoch), `of ${result.epochs}`,
+    result.bestEpoch ? tile(result.keptLast ? "Last epoch" : "Best epoch", String(result.bestEpoch), `of ${result.epochs}`,
       isNumber(result.validationAccuracy) ? `validation accuracy ${percent(result.validationAccuracy)}` : null) : null,
     rankTile(run.layers),
     tile("Training time", duration(result.seconds), [result.threads ? `${result.threads} threads` : "", result.cpu].filter(Boolean).join(", ")),

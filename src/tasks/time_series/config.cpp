@@ -110,6 +110,12 @@ void check(const TimeSeriesConfig& config) {
   if (config.run.refit && config.run.protocol == Protocol::paper) {
     throw Error("run.refit: belongs to the honest protocol, got run.protocol = paper");
   }
+  if (config.train.keep == train::Keep::last && config.run.protocol == Protocol::paper) {
+    throw Error("train.keep: last belongs to the honest protocol, got run.protocol = paper");
+  }
+  if (config.train.keep == train::Keep::last && config.train.patience > 0) {
+    throw Error(c10::str("train.patience: expected 0 with train.keep = last, got ", config.train.patience));
+  }
 }
 
 models::SequenceClassifierOptions model_options(const TimeSeriesConfig& config, int64_t channels, int64_t classes,

@@ -24,6 +24,7 @@ std::string to_text(const RunResult& result) {
                          {"data", result.data},
                          {"protocol", name_of(result.protocol)},
                          {"refit", result.refit},
+                         {"kept_last", result.kept_last},
                          {"seed", result.seed},
                          {"epochs", result.epochs},
                          {"best_epoch", result.best_epoch},
@@ -47,6 +48,7 @@ RunResult read_result(const std::filesystem::path& path) {
     json.at("data").get_to(result.data);
     result.protocol = json.at("protocol") == "paper" ? Protocol::paper : Protocol::honest;
     json.at("refit").get_to(result.refit);
+    result.kept_last = json.value("kept_last", false);
     json.at("seed").get_to(result.seed);
     json.at("epochs").get_to(result.epochs);
     json.at("best_epoch").get_to(result.best_epoch);

@@ -162,6 +162,7 @@ RunResult result_of(const TimeSeriesConfig& config, const SeriesFacts& facts, co
       .data = facts.name,
       .protocol = config.run.protocol,
       .refit = config.run.refit,
+      .kept_last = config.train.keep == train::Keep::last,
       .seed = config.train.seed,
       .epochs = outcome.epochs,
       .best_epoch = outcome.best.epoch,

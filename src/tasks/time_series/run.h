@@ -19,6 +19,7 @@ struct RunResult {
   std::string preset, model, data;
   Protocol protocol = Protocol::honest;
   bool refit = false;
+  bool kept_last = false;  ///< the last epoch, not the one that the validation part likes best
   int64_t seed = 0;
   int64_t epochs = 0, best_epoch = 0;
   double validation_accuracy = 0;         ///< NaN with the paper protocol
