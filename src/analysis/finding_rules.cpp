@@ -34,6 +34,15 @@ double largest(const std::vector<double>& values) {
 
 }  // namespace
 
+std::optional<Finding> gave_up(const RunFacts& facts) {
+  if (facts.failure.empty()) return std::nullopt;
+  const std::size_t advice = std::min(facts.failure.find("; "), facts.failure.size());
+  return Finding{Severity::warning, "The run gave up", "It stopped: " + facts.failure.substr(0, advice) + ".",
+                 advice == facts.failure.size()
+                     ? "Look for NaN or huge values in the data."
+                     : "You could " + facts.failure.substr(advice + 2) + ", and look for huge values in the data."};
+}
+
 std::optional<Finding> loss_not_finite(const RunFacts& facts) {
   const auto bad = std::ranges::find_if(facts.task_loss, [](double loss) { return !std::isfinite(loss); });
   if (bad == facts.task_loss.end()) return std::nullopt;
@@ -95,7 +104,7 @@ std::optional<Finding> overfitting(const RunFacts& facts) {
   const auto epochs = static_cast<std::int64_t>(facts.task_loss.size());
   if (best < 1 || best > epochs || last > epochs || last <= best) return std::nullopt;
   const double training_then = facts.task_loss[best - 1], training_now = facts.task_loss[last - 1];
-  const bool rises = loss.back() >= kOverfitRise * loss[lowest];
+  const bool rises = loss.back() >= kOverfitRise * loss[lowest] && loss.back() >= kOverfitLoss;
   const bool learns_on = training_now <= kOverfitTrainFall * training_then;
   const bool early = static_cast<double>(best) <= kOverfitEarly * static_cast<double>(last);
   if (!rises || !learns_on || !early) return std::nullopt;

@@ -37,6 +37,8 @@ inline constexpr double kSolvedAccuracy = 0.95;
 
 /// The evaluation loss counts as risen above this multiple of its lowest value: epochs of small sets differ by less.
 inline constexpr double kOverfitRise = 1.2;
+/// Below this loss the series are as good as all recognised: that it rises from next to nothing says nothing.
+inline constexpr double kOverfitLoss = 0.01;
 /// In the same time the training loss must have fallen below this share.
 inline constexpr double kOverfitTrainFall = 0.9;
 /// The lowest evaluation loss lies in this first part of the run: a late one needs no shorter training.
@@ -47,6 +49,7 @@ inline constexpr std::size_t kOverfitEvaluations = 5;
 /// An accuracy within this many standard errors of always answering the most frequent class is chance.
 inline constexpr double kChanceErrors = 2;
 
+std::optional<Finding> gave_up(const RunFacts& facts);
 std::optional<Finding> loss_not_finite(const RunFacts& facts);
 std::optional<Finding> accuracy_at_chance(const RunFacts& facts);
 std::optional<Finding> eta_too_large(const RunFacts& facts);

@@ -48,6 +48,7 @@ std::vector<Finding> findings(const RunFacts& facts) {
     if (finding) found.push_back(std::move(*finding));
   };
   LayerFindings of_layers;
+  add(gave_up(facts));
   add(loss_not_finite(facts));
   add(accuracy_at_chance(facts));
   add(eta_too_large(facts));

@@ -45,6 +45,7 @@ struct RunFacts {
   std::vector<double> evaluation_loss;         ///< [evaluations]
   std::vector<double> evaluation_accuracy;     ///< [evaluations]
 
+  std::string failure;                   ///< why the run gave up; empty if it did not
   std::optional<double> test_accuracy;   ///< of the finished run
   std::vector<std::int64_t> test_cases;  ///< [classes]; empty if not known
   std::vector<LayerFacts> layers;

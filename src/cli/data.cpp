@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "cli/commands.h"
 #include "data/locate.h"
@@ -44,8 +45,10 @@ bool is_file_name(const std::string& name) {
          std::filesystem::exists(name);
 }
 
-// NAME is a set of the search path, or a file.
-int info(const std::string& name, const std::string& data) {
+// NAME is a set of the search path, also in the form of a preset (uea/NAME), or a file.
+int info(std::string name, const std::string& data) {
+  constexpr std::string_view kFamily = "uea/";
+  if (name.starts_with(kFamily) && !std::filesystem::exists(name)) name.erase(0, kFamily.size());
   if (is_file_name(name)) {
     print(name.c_str(), data::summarise(data::read_series(name, {.labels_optional = true})));
     return 0;
@@ -61,6 +64,7 @@ int info(const std::string& name, const std::string& data) {
 void add_data(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand("data", "Data sets: list them, or show what is in one");
   command->require_subcommand(1);
+  command->footer("Examples:\n  primal data list\n  primal data info JapaneseVowels\n  primal data info mine.csv");
   auto folder = std::make_shared<std::string>(), name = std::make_shared<std::string>();
   command->add_option("--data", *folder, "folder to look in first");
   command->add_subcommand("list", "the sets on the search path: --data, PRIMAL_DATA, data/, the aeon wheel")

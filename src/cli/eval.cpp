@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/checks.h"
 #include "cli/commands.h"
 
 namespace primal::cli {
@@ -37,11 +38,12 @@ void print(const tasks::EvalResult& result) {
 
 void add_eval(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand("eval", "Evaluate a trained model on the TEST part of its set, or on a file");
+  command->footer("Examples:\n  primal eval runs/mine\n  primal eval runs/mine --file labelled.csv");
   auto options = std::make_shared<Options>();
   command->add_option("RUN", options->run, "run directory of the model")->required();
   command->add_option("--file", options->file, "labelled series, .ts or CSV, instead of TEST");
   command->add_option("--data", options->data, "folder to look for data sets first");
-  command->add_option("--threads", options->threads, "default: as the run")->check(CLI::NonNegativeNumber);
+  command->add_option("--threads", options->threads, "default: as the run")->check(at_least(0));
   command->callback([&chosen, options] {
     chosen = [options] {
       print(tasks::evaluate_run(options->run, options->file, options->data, options->threads));

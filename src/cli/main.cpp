@@ -2,11 +2,17 @@
 #include <c10/util/Exception.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "cli/commands.h"
+#include "data/nearest.h"
 #include "kernels/cpu_target.h"
+#include "primal/error.h"
 #include "train/allocator.h"
 #include "train/failure.h"
 
@@ -21,6 +27,34 @@ int complain(const CLI::App& app, const std::string& message) {
   std::fprintf(stderr, "primal%s%s: %s\n", used.empty() ? "" : " ", used.empty() ? "" : used[0]->get_name().c_str(),
                message.c_str());
   return kWrongUsage;
+}
+
+// A word that is no command. CLI11 would only say that a command is missing.
+void check_command(const CLI::App& app, const std::vector<std::string>& words) {
+  if (words.empty() || words.front().starts_with('-')) return;
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name() == words.front()) return check_command(*command, {words.begin() + 1, words.end()});
+    names.push_back(command->get_name());
+  }
+  if (names.empty()) return;  // what follows a command are its arguments
+  const auto meant = primal::data::nearest(words.front(), names);
+  throw primal::Error("there is no command " + words.front() + (meant ? "; did you mean " + *meant + "?" : "") +
+                      " (--help lists all)");
+}
+
+// What LibTorch says without the place in its source.
+std::string plain(const c10::Error& error) {
+  std::string message = error.what_without_backtrace();
+  message = message.substr(0, message.find('\n'));
+  const size_t bytes = message.find("you tried to allocate ");
+  return bytes == std::string::npos ? message : "not enough memory: " + message.substr(bytes);
+}
+
+// Output that could not be written must not pass for success.
+void check_output() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  throw primal::train::Failure(std::string("standard output could not be written: ") + std::strerror(errno));
 }
 
 }  // namespace
@@ -41,9 +75,12 @@ int main(int argc, char** argv) {
   primal::cli::add_verify(app, chosen);
   try {
     primal::train::keep_freed_memory();
+    check_command(app, {argv + 1, argv + argc});
     app.parse(argc, argv);
     primal::kernels::use_cpu_target_of_environment();
-    return chosen();
+    const int exit_code = chosen();
+    check_output();
+    return exit_code;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     return complain(app, std::string(error.what()) + "; try --help");
@@ -51,9 +88,10 @@ int main(int argc, char** argv) {
     complain(app, failure.what());
     return kFailed;
   } catch (const c10::Error& error) {  // of LibTorch: what() would add a stack trace
-    const std::string message = error.what_without_backtrace();
-    complain(app, message.substr(0, message.find('\n')));
+    complain(app, plain(error));
     return kFailed;
+  } catch (const std::filesystem::filesystem_error& error) {
+    return complain(app, error.path1().string() + ": " + error.code().message());
   } catch (const std::exception& error) {
     return complain(app, error.what());
   }

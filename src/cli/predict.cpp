@@ -2,13 +2,19 @@
 #include "tasks/time_series/predict.h"
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <memory>
 #include <string>
 
+#include "cli/checks.h"
 #include "cli/commands.h"
 #include "data/atomic_file.h"
+#include "primal/error.h"
 #include "tasks/time_series/problem.h"
+#include "train/failure.h"
 
 namespace primal::cli {
 
@@ -21,8 +27,10 @@ struct Options {
 
 tasks::PredictSummary to_standard_output(tasks::TrainedModel& trained, const Options& options) {
   return tasks::predict(trained, options.input, options.batch, [](std::string_view lines) {
-    std::fwrite(lines.data(), 1, lines.size(), stdout);
-    std::fflush(stdout);  // a reader at the other end of a pipe sees each answer at once
+    // Flushed, so that a reader at the other end of a pipe sees each answer at once.
+    if (std::fwrite(lines.data(), 1, lines.size(), stdout) != lines.size() || std::fflush(stdout) != 0) {
+      throw train::Failure(std::string("standard output could not be written: ") + std::strerror(errno));
+    }
   });
 }
 
@@ -35,7 +43,16 @@ tasks::PredictSummary to_file(tasks::TrainedModel& trained, const Options& optio
   return summary;
 }
 
+void check_files(const Options& options) {
+  std::error_code missing;
+  if (options.input == "-" || options.output == "-") return;
+  if (std::filesystem::equivalent(options.input, options.output, missing)) {
+    throw Error("--output " + options.output + ": is the input itself, which would be lost");
+  }
+}
+
 int run(Options options) {
+  check_files(options);
   tasks::TrainedModel trained = tasks::load_trained_model(options.run, options.threads);
   if (options.batch == 0) options.batch = options.input == "-" ? 1 : tasks::evaluation_batch(trained.facts.tokens);
   const tasks::PredictSummary summary =
@@ -53,6 +70,10 @@ int run(Options options) {
 
 void add_predict(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand("predict", "Predict the classes of series with a trained model");
+  command->footer(
+      "Examples:\n"
+      "  primal predict runs/mine --input new.csv --output classes.csv\n"
+      "  tail -f sensor.csv | primal predict runs/mine --input -");
   auto options = std::make_shared<Options>();
   command->add_option("RUN", options->run, "run directory of the model")->required();
   command->add_option("--input", options->input, ".ts or CSV, labels not needed; - = standard input")->required();
@@ -63,8 +84,8 @@ void add_predict(CLI::App& app, Command& chosen) {
   command
       ->add_option("--batch", options->batch,
                    "series that go through the model together; default 1 from standard input")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--threads", options->threads, "default: as the run")->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
+  command->add_option("--threads", options->threads, "default: as the run")->check(at_least(0));
   command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
 }
 

@@ -13,6 +13,7 @@ namespace primal::cli {
 
 void add_report(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand("report", "Write one HTML file about a run, or a comparison of several");
+  command->footer("Examples:\n  primal report runs/mine\n  primal report runs/a runs/b --output comparison.html");
   auto runs = std::make_shared<std::vector<std::string>>();
   auto output = std::make_shared<std::string>();
   command->add_option("RUN", *runs, "run directories; one of several seeds counts as all of them")->required();

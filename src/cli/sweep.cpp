@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/checks.h"
 #include "cli/commands.h"
 
 namespace primal::cli {
@@ -35,8 +36,15 @@ void add_sweep(CLI::App& app, Command& chosen) {
       "sweep",
       "Train every combination of some options; ends with a table and a picture. Run again, it goes on where "
       "it stopped");
+  command->footer(
+      "Examples:\n"
+      "  primal sweep uea/JapaneseVowels --vary model.rank=20,30,40 --vary loss.eta=0,0.1,0.5\n"
+      "  primal sweep series/default --train mine.csv --vary model.rank=8,16 --seeds 3 --jobs 2\n"
+      "The keys are listed by: primal train --keys");
   auto request = std::make_shared<tasks::SweepRequest>();
   auto folder = std::make_shared<std::string>(), protocol = std::make_shared<std::string>();
+  auto train_file = std::make_shared<std::string>(), test_file = std::make_shared<std::string>();
+  auto seed = std::make_shared<int64_t>(-1), threads = std::make_shared<int64_t>(-1);
   command->add_option("PRESET", request->preset, "FAMILY/NAME, or a .toml file")->required();
   command->add_option("--vary", request->vary, "KEY=VALUE,VALUE,...; may be given often")
       ->required()
@@ -47,15 +55,25 @@ void add_sweep(CLI::App& app, Command& chosen) {
       ->allow_extra_args(false);
   command->add_option("--protocol", *protocol, "honest: by validation accuracy, TEST is not touched; paper: by TEST")
       ->check(CLI::IsMember({"honest", "paper"}));
-  command->add_option("--seeds", request->seeds, "runs of each combination")->check(CLI::PositiveNumber);
-  command->add_option("--jobs", request->jobs, "runs at the same time; they share the threads")
-      ->check(CLI::PositiveNumber);
+  command->add_option("--seeds", request->seeds, "runs of each combination")->check(at_least(1));
+  command->add_option("--jobs", request->jobs, "runs at the same time; they share the threads")->check(at_least(1));
+  command->add_option("--seed", *seed, "the first of them")->check(at_least(0));
+  command->add_option("--threads", *threads, "of all runs together; default: one per core")->check(at_least(0));
+  command->add_option("--train", *train_file, "own series (.ts or CSV) instead of the preset's set");
+  command->add_option("--test", *test_file, "own test series; without: a fifth of --train");
   command->add_option("--run", *folder, "folder of the sweep; default sweeps/NAME");
   command->add_option("--data", request->data, "folder to look for data sets first");
-  command->callback([&chosen, request, folder, protocol] {
-    chosen = [request, folder, protocol] {
+  command->callback([&chosen, request, folder, protocol, train_file, test_file, seed, threads] {
+    chosen = [request, folder, protocol, train_file, test_file, seed, threads] {
       request->folder = *folder;
-      if (!protocol->empty()) request->set.push_back("run.protocol=" + *protocol);
+      const auto set = [&](const char* key, const std::string& value) {
+        if (!value.empty()) request->set.push_back(std::string(key) + "=" + value);
+      };
+      set("run.protocol", *protocol);
+      set("data.train", *train_file);
+      set("data.test", *test_file);
+      if (*seed >= 0) set("train.seed", std::to_string(*seed));
+      if (*threads >= 0) set("run.threads", std::to_string(*threads));
       return run(*request);
     };
   });

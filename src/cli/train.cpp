@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/checks.h"
 #include "cli/commands.h"
 #include "primal/error.h"
 #include "tasks/locations.h"
@@ -74,6 +75,13 @@ void add_train(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand("train",
                                          "Train a model from a preset; without arguments: PrimalFormer on "
                                          "JapaneseVowels, a few minutes on two cores");
+  command->footer(
+      "Examples:\n"
+      "  primal train\n"
+      "  primal train uea/JapaneseVowels-tuned --seeds 3\n"
+      "  primal train uea/JapaneseVowels --set model.rank=20 --set train.epochs=50\n"
+      "  primal train --train mine.csv --test later.csv --run runs/mine\n"
+      "  primal train --resume runs/mine");
   auto options = std::make_shared<Options>();
   command->add_option("PRESET", options->preset,
                       "FAMILY/NAME, or a .toml file; default uea/JapaneseVowels, with --train "
@@ -86,15 +94,15 @@ void add_train(CLI::App& app, Command& chosen) {
                    "honest: the epoch is chosen on held-out training data, TEST is touched once; "
                    "paper: best TEST epoch, as published")
       ->check(CLI::IsMember({"honest", "paper"}));
-  command->add_option("--seed", options->seed, "of initialisation, order and split")->check(CLI::NonNegativeNumber);
+  command->add_option("--seed", options->seed, "of initialisation, order and split")->check(at_least(0));
   command->add_option("--seeds", options->request.seeds, "so many runs with seeds from --seed on; mean and deviation")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   command->add_option("--train", options->train_file, "own series (.ts or CSV) instead of the preset's set");
   command->add_option("--test", options->test_file, "own test series; without: a fifth of --train");
   command->add_option("--data", options->request.data, "folder to look for data sets first");
   command->add_option("--run", options->run, "run directory; default runs/NAME-PROTOCOL-DATE");
   command->add_option("--resume", options->resume, "go on with this run directory");
-  command->add_option("--threads", options->threads, "default: one per core")->check(CLI::NonNegativeNumber);
+  command->add_option("--threads", options->threads, "default: one per core")->check(at_least(0));
   command->add_flag("--keys", options->list_keys, "list every key of --set with its value, and stop");
   command->add_flag("--presets", options->list_presets, "list the presets, and stop");
   command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });

@@ -67,6 +67,9 @@ CsvHeader read_csv_header(LineSource& lines) {
   if (!header.has(CsvColumn::kSeries)) {
     lines.fail("expected a header with a column series, such as series,time,x,y,label, got ", in_quotes(line));
   }
+  for (const std::string& name : header.channel_names) {
+    if (!is_utf8(name)) lines.fail("expected names of columns in UTF-8, got ", in_quotes(name));
+  }
   if (header.channel_names.empty()) lines.fail("expected a column of values, got ", in_quotes(line));
   if (header.has(CsvColumn::kLabel) && header.has(CsvColumn::kTarget)) {
     lines.fail("expected a column label or a column target, got both");

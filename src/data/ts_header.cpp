@@ -50,6 +50,7 @@ void read_class_label(const Directive& directive, TsHeader& header) {
   std::set<std::string_view> seen;
   while (!names.empty() && header.has_labels) {
     const std::string_view name = take_word(names);
+    if (!is_utf8(name)) directive.fail("names of classes in UTF-8");
     if (!seen.insert(name).second) directive.lines.fail(directive.name, ": class ", in_quotes(name), " is given twice");
     header.class_names.emplace_back(name);
   }

@@ -1,6 +1,7 @@
 #include "report/comparison.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -13,6 +14,27 @@ namespace {
 struct Figures {
   std::vector<double> accuracies, seconds;
 };
+
+/// Settings that may differ between the runs of a group.
+bool is_free(const std::string& key) {
+  return key == "train.seed" || key == "run.threads" || key.starts_with("train.checkpoint");
+}
+
+bool is_same_experiment(const Run& a, const Run& b) {
+  const Result &left = *a.result, &right = *b.result;
+  if (left.preset != right.preset || left.model != right.model || left.data != right.data ||
+      left.protocol != right.protocol) {
+    return false;
+  }
+  const auto fixed = [](const Run& run) {
+    std::map<std::string, std::string> settings;
+    for (const Setting& setting : run.config.settings) {
+      if (!is_free(setting.key)) settings[setting.key] = setting.value;
+    }
+    return settings;
+  };
+  return fixed(a) == fixed(b);
+}
 
 /// The last `parts` parts of the directory, "b/c" of "/a/b/c".
 std::string tail(const std::filesystem::path& directory, std::size_t parts) {
@@ -33,13 +55,14 @@ std::vector<Group> groups_of(const std::vector<Run>& runs) {
   std::vector<Figures> figures;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const std::optional<Result>& result = runs[i].result;
-    if (!result) continue;
+    if (!result || !std::isfinite(result->test.accuracy)) continue;
     const auto is_same = [&](const Group& group) {
-      return group.preset == result->preset && group.model == result->model && group.protocol == result->protocol;
+      return is_same_experiment(runs[group.runs.front()], runs[i]) &&
+             std::ranges::none_of(group.runs, [&](std::size_t j) { return runs[j].result->seed == result->seed; });
     };
     const auto at = static_cast<std::size_t>(std::ranges::find_if(groups, is_same) - groups.begin());
     if (at == groups.size()) {
-      groups.push_back({result->preset, result->model, result->protocol, {}});
+      groups.push_back({result->preset, result->model, result->data, result->protocol, {}});
       figures.emplace_back();
     }
     groups[at].runs.push_back(i);

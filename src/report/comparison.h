@@ -9,9 +9,10 @@
 
 namespace primal::report {
 
-/// Finished runs that differ in their seed only, as far as preset, model and protocol tell.
+/// Finished runs with a TEST on the same data whose configurations differ in the seed, and otherwise only in what has
+/// no influence on the result (threads, checkpoints). A seed that occurs again begins another group.
 struct Group {
-  std::string preset, model, protocol;
+  std::string preset, model, data, protocol;
   std::vector<std::size_t> runs;  ///< indices
   double accuracy = kNoNumber, accuracy_deviation = kNoNumber, seconds = kNoNumber;
 };

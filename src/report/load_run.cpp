@@ -72,6 +72,7 @@ analysis::RunFacts facts_of(const Run& run) {
       facts.test_cases.push_back(std::reduce(row.begin(), row.end()));
     }
   }
+  facts.failure = run.metrics.failure;
   facts.layers = run.layers;
   return facts;
 }

@@ -59,6 +59,8 @@ void add_line(Metrics& metrics, std::string_view line, const std::string& where)
       std::erase_if(metrics.evaluations, voids);
     }
     metrics.evaluations.push_back(std::move(record));
+  } else if (kind == "failure") {
+    metrics.failure = fields.text("reason");
   }
 }
 

@@ -28,6 +28,7 @@ Json comparison_json(const std::vector<Run>& runs) {
   for (const Group& group : groups_of(runs)) {
     groups.push_back({{"preset", group.preset},
                       {"model", group.model},
+                      {"data", group.data},
                       {"protocol", group.protocol},
                       {"runs", group.runs},
                       {"accuracy", rounded(group.accuracy)},

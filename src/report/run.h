@@ -36,6 +36,7 @@ struct EvaluationRecord {
 struct Metrics {
   std::vector<EpochRecord> epochs;
   std::vector<EvaluationRecord> evaluations;
+  std::string failure;  ///< why the run gave up; empty if it did not
 
   std::vector<EvaluationRecord> split(const std::string& name) const;
 };

@@ -139,6 +139,12 @@ Json findings_json(const Run& run) {
   return list;
 }
 
+/// The set, or the file that took its place; "" if the configuration has neither.
+std::string data_of(const Config& config) {
+  const std::string file = config.find_text("data.train").value_or("");
+  return file.empty() ? config.find_text("data.set").value_or("") : std::filesystem::path(file).stem().string();
+}
+
 /// From result.json, or while there is none from config.toml, as far as it says.
 Json identity_json(const Run& run) {
   if (run.result) {
@@ -152,7 +158,7 @@ Json identity_json(const Run& run) {
   const auto setting = [&run](const char* key) { return run.config.find_text(key).value_or(""); };
   return {{"preset", setting("run.preset")},
           {"model", ""},
-          {"data", setting("data.set")},
+          {"data", data_of(run.config)},
           {"protocol", setting("run.protocol")},
           {"seed", setting("train.seed")}};
 }
@@ -167,8 +173,8 @@ Json numbers_json(const std::vector<double>& values) {
 
 std::string title_of(const Run& run) {
   if (run.result) return run.result->data;
-  const std::string set = run.config.find_text("data.set").value_or("");
-  return set.empty() ? run.name : set;
+  const std::string data = data_of(run.config);
+  return data.empty() ? run.name : data;
 }
 
 Json run_json(const Run& run, const std::string& name) {

@@ -27,7 +27,8 @@ std::string sweep_page(const SweepResults& results) {
                      {"seeds", cell.seeds},
                      {"seconds", rounded(cell.seconds)},
                      {"run", cell.run.string()},
-                     {"finished", cell.finished}});
+                     {"finished", cell.finished},
+                     {"state", state_of(cell)}});
   }
   const std::size_t best = best_cell(results);
   const Json data = {{"kind", "sweep"},

@@ -25,6 +25,7 @@ struct SweepCell {
   double seconds = std::numeric_limits<double>::quiet_NaN();  ///< mean per run
   std::filesystem::path run = {};                             ///< directory
   bool finished = false;
+  std::int64_t failed = 0;  ///< runs of this sweep that gave no result
 };
 
 struct SweepResults {
@@ -37,6 +38,9 @@ struct SweepResults {
 
 /// One HTML file: error bars over one key, a heat map over two, a heat map per combination of the others for more.
 std::string sweep_page(const SweepResults& results);
+
+/// What stands where a finished cell has its directory: "failed", "unfinished".
+std::string state_of(const SweepCell& cell);
 
 /// Columns in plain text, best cell marked with "*"; ends with a line feed.
 std::string sweep_table(const SweepResults& results);

@@ -23,11 +23,13 @@ std::vector<std::string> row_of(const SweepResults& results, const SweepCell& ce
   row.push_back(number("%.2f", 100 * cell.deviation));
   row.push_back(std::to_string(cell.seeds));
   row.push_back(number("%.1f", cell.seconds));
-  row.push_back(cell.finished ? cell.run.string() : "unfinished");
+  row.push_back(cell.finished ? cell.run.string() : state_of(cell));
   return row;
 }
 
 }  // namespace
+
+std::string state_of(const SweepCell& cell) { return cell.failed > 0 ? "failed" : "unfinished"; }
 
 std::string sweep_table(const SweepResults& results) {
   std::vector<std::string> titles;

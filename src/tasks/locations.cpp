@@ -74,6 +74,7 @@ fs::path preset_file(const std::string& name) {
 }
 
 data::SearchPath data_search_path(const std::string& option) {
+  if (!option.empty() && !fs::is_directory(option)) throw Error("--data " + option + ": there is no such folder");
   return data::search_path(option, variable("PRIMAL_DATA"), virtual_environment());
 }
 

@@ -1,6 +1,7 @@
 #include "tasks/report.h"
 
 #include <algorithm>
+#include <set>
 
 #include "data/atomic_file.h"
 #include "primal/error.h"
@@ -28,8 +29,11 @@ std::vector<fs::path> runs_in(const fs::path& folder) {
 
 fs::path write_report(const std::vector<fs::path>& folders, const fs::path& output) {
   std::vector<report::Run> runs;
+  std::set<fs::path> known;  // a run given twice counts once
   for (const fs::path& folder : folders) {
-    for (const fs::path& run : runs_in(folder)) runs.push_back(report::load_run(run));
+    for (const fs::path& run : runs_in(folder)) {
+      if (known.insert(fs::canonical(run)).second) runs.push_back(report::load_run(run));
+    }
   }
   const fs::path target = output.empty() ? folders.front() / "report.html" : output;
   data::write_file_atomically(target, report::report_page(runs));

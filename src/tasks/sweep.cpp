@@ -9,6 +9,7 @@
 #include "tasks/child_processes.h"
 #include "tasks/locations.h"
 #include "tasks/training.h"
+#include "train/folder_lock.h"
 #include "train/format.h"
 
 namespace primal::tasks {
@@ -40,10 +41,14 @@ report::SweepKey parse_key(const std::string& text) {
   if (text.starts_with("train.seed=")) throw Error("--vary " + text + ": seeds are varied by --seeds N");
   if (text.starts_with("run.")) throw Error("--vary " + text + ": the points of a sweep share run.*; use --set");
   report::SweepKey key{text.substr(0, equals), {}};
+  if (key.name == "model.layers") throw Error("--vary " + text + ": a list is not varied; make a sweep for each");
   for (size_t start = equals + 1; start <= text.size();) {
     const size_t comma = std::min(text.find(',', start), text.size());
     if (comma == start) throw Error("--vary " + text + ": a value is empty");
     key.values.push_back(text.substr(start, comma - start));
+    if (std::count(key.values.begin(), key.values.end(), key.values.back()) > 1) {
+      throw Error("--vary " + text + ": the value " + key.values.back() + " is given twice");
+    }
     start = comma + 1;
   }
   return key;
@@ -148,7 +153,8 @@ nlohmann::json to_json(const report::SweepResults& results) {
                      {"seeds", cell.seeds},
                      {"seconds", cell.seconds},
                      {"run", cell.run.string()},
-                     {"finished", cell.finished}});
+                     {"finished", cell.finished},
+                     {"failed", cell.failed}});
   }
   return {{"title", results.title}, {"measure", results.measure}, {"protocol", results.protocol}, {"cells", cells}};
 }
@@ -177,7 +183,7 @@ std::string line_about(const Job& job, const std::string& measure, int exit_code
   return name + "failed (exit code " + std::to_string(exit_code) + "), see " + log.string();
 }
 
-void run_unfinished(const SweepRequest& request, const Plan& plan, SweepSummary& summary,
+void run_unfinished(const SweepRequest& request, const Plan& plan, SweepSummary& summary, std::vector<int64_t>& failed,
                     const std::function<void(const std::string&)>& say) {
   const int64_t threads = std::max<int64_t>(threads_of(plan.config) / request.jobs, 1);
   std::vector<Child> children;
@@ -193,6 +199,7 @@ void run_unfinished(const SweepRequest& request, const Plan& plan, SweepSummary&
   size_t done = plan.jobs.size() - jobs.size();
   summary.interrupted = run_children(children, request.jobs, [&](size_t index, int exit_code) {
     summary.failed += exit_code != 0;
+    failed[jobs[index].point] += exit_code != 0;
     say(std::to_string(++done) + "/" + std::to_string(plan.jobs.size()) + "  " +
         line_about(jobs[index], summary.results.measure, exit_code, children[index].log));
   });
@@ -208,21 +215,32 @@ SweepSummary sweep(const SweepRequest& original, const std::function<void(const 
 
   SweepSummary summary{.folder = request.folder};
   report::SweepResults& results = summary.results;
-  for (const std::string& text : request.vary) results.keys.push_back(parse_key(text));
+  for (const std::string& text : request.vary) {
+    report::SweepKey key = parse_key(text);
+    if (std::ranges::any_of(results.keys, [&](const report::SweepKey& other) { return other.name == key.name; })) {
+      throw Error("--vary " + text + ": " + key.name + " is varied twice; give all its values at once");
+    }
+    results.keys.push_back(std::move(key));
+  }
   const Plan plan = plan_of(request, results.keys);
   const Protocol protocol = plan.config.run.protocol;
   results.title = request.preset;
   results.protocol = name_of(protocol);
   results.measure = protocol == Protocol::honest ? "validation accuracy" : "best TEST accuracy";
 
-  fs::create_directories(request.folder);
-  run_unfinished(request, plan, summary, say);
+  std::error_code failure;
+  fs::create_directories(request.folder, failure);
+  if (failure) throw Error(request.folder.string() + ": could not be created: " + failure.message());
+  const train::FolderLock lock(request.folder, "another sweep is working here");
+  std::vector<int64_t> failed(plan.points.size());
+  run_unfinished(request, plan, summary, failed, say);
   for (size_t i = 0; i < plan.points.size(); ++i) {
     std::vector<fs::path> folders;
     for (const Job& job : plan.jobs) {
       if (job.point == i) folders.push_back(job.folder);
     }
     results.cells.push_back(cell_of(results.keys, plan.points[i], folders));
+    results.cells.back().failed = failed[i];
   }
   data::write_file_atomically(request.folder / "sweep.json", to_json(results).dump(2) + "\n");
   data::write_file_atomically(request.folder / "sweep.html", report::sweep_page(results));

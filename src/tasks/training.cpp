@@ -10,6 +10,7 @@
 #include "primal/error.h"
 #include "tasks/locations.h"
 #include "tasks/time_series/series_data.h"
+#include "train/failure.h"
 #include "train/format.h"
 
 namespace primal::tasks {
@@ -97,7 +98,10 @@ RunOutcome run_or_discard(const TimeSeriesConfig& config, const TrainRequest& re
                           train::Progress& progress) {
   try {
     return run_time_series(config, data_search_path(request.data), run, progress);
-  } catch (const Error&) {
+  } catch (const train::Failure& failure) {  // has left figures to look at
+    run.log(std::string("failed: ") + failure.what());
+    throw;
+  } catch (const std::exception&) {
     if (!fs::exists(run.checkpoints())) run.discard();
     throw;
   }
@@ -194,7 +198,7 @@ TrainSummary train_new(const TrainRequest& request, train::Progress& progress) {
   data::write_file_atomically(folder / kSeedsConfig, config_text(config));
   try {
     return train_seeds(folder, config, request.seeds, request, progress);
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     if (!fs::exists(folder / seed_folder(config.train.seed))) {  // nothing was begun
       fs::remove(folder / kSeedsFile);
       fs::remove(folder / kSeedsConfig);

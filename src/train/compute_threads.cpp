@@ -20,9 +20,11 @@ void on_every_thread(const Body& body) {
 
 }  // namespace
 
-void set_up_compute_threads(int threads) {
-  if (threads < 1) throw Error("compute threads: " + std::to_string(threads) + ", expected at least 1");
-  at::set_num_threads(threads);
+void set_up_compute_threads(int64_t threads) {
+  if (threads < 1 || threads > kMostThreads) {
+    throw Error("threads: expected 1 to " + std::to_string(kMostThreads) + ", got " + std::to_string(threads));
+  }
+  at::set_num_threads(static_cast<int>(threads));
   if (!kernels::set_flush_denormals(true)) return;  // a CPU where it cannot be set
   on_every_thread([] { kernels::set_flush_denormals(true); });
   if (!denormals_are_flushed_everywhere()) {

@@ -1,9 +1,5 @@
 #include "train/run_directory.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -29,25 +25,8 @@ void append(const fs::path& path, std::string_view line) {
 
 }  // namespace
 
-RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
-  const fs::path lock = path_ / ".lock";
-  lock_ = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (lock_ < 0) throw Error(lock.string() + ": could not be opened: " + std::strerror(errno));
-  if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-    close(lock_);
-    throw Error(path_.string() + ": another process is working in this run");
-  }
-}
-
-RunDirectory::RunDirectory(RunDirectory&& other) noexcept
-    : path_(std::move(other.path_)),
-      is_new_(other.is_new_),
-      made_folder_(other.made_folder_),
-      lock_(std::exchange(other.lock_, -1)) {}
-
-RunDirectory::~RunDirectory() {
-  if (lock_ >= 0) close(lock_);
-}
+RunDirectory::RunDirectory(fs::path path)
+    : path_(std::move(path)), lock_(path_, "another process is working in this run") {}
 
 RunDirectory RunDirectory::create(const fs::path& path, std::string_view config) {
   if (fs::exists(path / "config.toml")) {

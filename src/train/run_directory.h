@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "train/folder_lock.h"
+
 namespace primal::train {
 
 class RunDirectory {
@@ -15,10 +17,6 @@ class RunDirectory {
   static RunDirectory create(const std::filesystem::path& path, std::string_view config);
   /// An existing one, to go on with: nobody else may be working in it.
   static RunDirectory resume(const std::filesystem::path& path);
-
-  RunDirectory(RunDirectory&& other) noexcept;
-  RunDirectory& operator=(RunDirectory&&) = delete;
-  ~RunDirectory();
 
   /// Removes what create() made: a run that failed before its first step leaves nothing behind. A resumed run stays.
   void discard();
@@ -41,7 +39,7 @@ class RunDirectory {
 
   std::filesystem::path path_;
   bool is_new_ = false, made_folder_ = false;
-  int lock_ = -1;  ///< held while the run is open; the system lets go of it when the process ends, however it does
+  FolderLock lock_;
 };
 
 /// Reads a JSON file. Throws Error with the path.

@@ -89,13 +89,13 @@ void check(const ScheduleOptions& o) {
       return require(o.warmup_steps > 0, "warmup_steps", o.warmup_steps, "a positive number for inverse_sqrt");
     case ScheduleKind::cosine:
       require(o.final_fraction >= 0, "final_fraction", o.final_fraction, "0 or more");
-      return require(o.total_steps > o.warmup_steps, "total_steps", o.total_steps,
-                     "more than the " + std::to_string(o.warmup_steps) + " warm-up steps");
+      return require(o.total_steps > o.warmup_steps, "warmup_steps", o.warmup_steps,
+                     "fewer than the " + std::to_string(o.total_steps) + " steps of the run");
     case ScheduleKind::one_cycle:
       check_one_cycle(o);
       require(o.total_steps > 0, "total_steps", o.total_steps, "a positive number");
-      return require(o.total_steps >= o.warmup_steps, "total_steps", o.total_steps,
-                     "at least the " + std::to_string(o.warmup_steps) + " warm-up steps");
+      return require(o.total_steps >= o.warmup_steps, "warmup_steps", o.warmup_steps,
+                     "at most the " + std::to_string(o.total_steps) + " steps of the run");
   }
 }
 

@@ -24,8 +24,6 @@ namespace {
 
 constexpr const char* kGenerator = "random_generator";  // its state, among the tensors of the optimizer
 
-constexpr const char* kSmallerSteps = "try a smaller optimizer.lr or train.clip=1";
-
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -88,7 +86,9 @@ class Trainer::Loop {
   int64_t last_epoch() const { return options_.last_epoch.value_or(options_.epochs); }
 
   void resume();
+  void load(const std::filesystem::path& checkpoint);
   void save();
+  [[noreturn]] void give_up(const std::string& reason);
   bool wants_checkpoint() const;
   bool out_of_patience() const;
   void run_epoch(const InterruptGuard& interrupt);
@@ -119,18 +119,36 @@ void Trainer::Loop::resume() {
     run_.forget_metrics_after(0);
     return;
   }
-  Checkpoint checkpoint = load_checkpoint(*newest);
-  state_ = trainer_state(checkpoint.state, (*newest / "state.json").string());
-  load_tensors(problem_.model(), checkpoint.model, (*newest / "model.safetensors").string());
-  const std::string optimizer_file = (*newest / "optimizer.safetensors").string();
+  try {
+    load(*newest);
+  } catch (const Error& error) {
+    throw Error(std::string(error.what()) + "; to go on from the checkpoint before it, if there is one, remove " +
+                newest->string());
+  }
+  run_.forget_metrics_after(state_.metric_bytes);
+  saved_step_ = state_.step;
+}
+
+void Trainer::Loop::load(const std::filesystem::path& path) {
+  Checkpoint checkpoint = load_checkpoint(path);
+  const std::string optimizer_file = (path / "optimizer.safetensors").string();
+  if (checkpoint.optimizer.empty()) throw Error(optimizer_file + ": is missing or empty");
+  TrainerState state = trainer_state(checkpoint.state, (path / "state.json").string());
+  load_tensors(problem_.model(), checkpoint.model, (path / "model.safetensors").string());
   auto generator = checkpoint.optimizer.extract(kGenerator);
   if (generator.empty()) throw Error(optimizer_file + ": no " + kGenerator);
   average_.load_state(checkpoint.optimizer, optimizer_file);
   optimizer_.load_state(checkpoint.optimizer);
   at::Generator random = at::detail::getDefaultCPUGenerator();
   random.set_state(generator.mapped().clone());
-  run_.forget_metrics_after(state_.metric_bytes);
-  saved_step_ = state_.step;
+  state_ = std::move(state);
+}
+
+void Trainer::Loop::give_up(const std::string& reason) {
+  const bool clips = options_.clip > 0 && options_.clip <= 1;
+  const std::string text = reason + "; try a smaller optimizer.lr" + (clips ? "" : " or train.clip=1");
+  run_.metric({{"kind", "failure"}, {"epoch", state_.epoch + 1}, {"step", state_.step + 1}, {"reason", text}});
+  throw Failure(text);
 }
 
 void Trainer::Loop::save() {
@@ -151,7 +169,8 @@ bool Trainer::Loop::wants_checkpoint() const {
 }
 
 bool Trainer::Loop::out_of_patience() const {
-  return options_.patience > 0 && state_.best.epoch >= 0 && state_.epoch - state_.best.epoch >= options_.patience;
+  return options_.keep == Keep::best && options_.patience > 0 && state_.best.epoch >= 0 &&
+         state_.epoch - state_.best.epoch >= options_.patience;
 }
 
 // One step of the optimizer: `accumulate` batches, or what is left of the epoch.
@@ -165,8 +184,8 @@ void Trainer::Loop::take_step(InputsAhead& inputs) {
     const std::unique_ptr<BatchInputs> chosen = inputs.next();
     const BatchLoss batch = autocast_.run([&] { return problem_.loss(*chosen); });
     if (!std::isfinite(batch.task + batch.ksvd)) {
-      throw Failure(std::string("the loss became ") + (std::isnan(batch.task + batch.ksvd) ? "NaN" : "infinite") +
-                    " at step " + std::to_string(state_.step + 1) + "; " + kSmallerSteps);
+      give_up(std::string("the loss became ") + (std::isnan(batch.task + batch.ksvd) ? "NaN" : "infinite") +
+              " at step " + std::to_string(state_.step + 1));
     }
     // Batches weigh by their examples, so that accumulating gives the gradient of one large batch.
     (batch.total * (static_cast<double>(batch.examples) / static_cast<double>(examples))).backward();
@@ -264,8 +283,7 @@ void Trainer::Loop::evaluate() {
   torch::NoGradGuard no_grad;
   const Evaluation evaluation = autocast_.run([&] { return problem_.evaluate(options_.selection); });
   if (!std::isfinite(evaluation.loss)) {
-    throw Failure("the loss of the evaluation after epoch " + std::to_string(state_.epoch) + " is not finite; " +
-                  kSmallerSteps);
+    give_up("the loss of the evaluation after epoch " + std::to_string(state_.epoch) + " is not finite");
   }
   const std::string split = options_.selection == Part::validation ? "validation" : "test";
   run_.metric({{"kind", "evaluation"},

@@ -174,3 +174,25 @@ def test_help_and_version_exit_with_0(arguments):
     result = run(*arguments)
     assert result.returncode == 0
     assert result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["trian"], "primal: there is no command trian; did you mean train? (--help lists all)"),
+        (["data", "lst"], "primal: there is no command lst; did you mean list? (--help lists all)"),
+        (["train", "--seed", "-1"], "primal train: --seed: expected a whole number, at least 0, got -1; try --help"),
+        (["train", "--seed", "x"], "primal train: --seed: expected a whole number, at least 0, got x; try --help"),
+        (["sweep", "a", "--jobs", "0"], "primal sweep: --jobs: expected a whole number, at least 1, got 0; try --help"),
+    ],
+)
+def test_mistakes_on_the_command_line_are_named(words, message):
+    result = run(*words)
+    assert (result.returncode, result.stdout, result.stderr) == (2, "", message + "\n")
+
+
+@pytest.mark.parametrize("command", ["train", "eval", "predict", "report", "sweep", "data"])
+def test_help_has_examples(command):
+    result = run(command, "--help")
+    assert result.returncode == 0
+    assert f"\n  primal {command}" in result.stdout.split("Examples:")[1]

@@ -94,3 +94,8 @@ def test_a_damaged_file_is_named_with_its_line(tmp_path):
 def test_a_file_that_is_not_there_is_named(tmp_path):
     message = the_error(run("data", "info", tmp_path / "absent.csv"), "data")
     assert message.startswith(f"{tmp_path}/absent.csv: ")
+
+
+def test_info_takes_the_name_of_a_preset_too(folder, tmp_path):
+    plain, preset = (done(run("data", "--data", folder, "info", name, cwd=tmp_path)) for name in ("Tiny", "uea/Tiny"))
+    assert plain == preset

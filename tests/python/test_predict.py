@@ -10,6 +10,7 @@ from series_files import (
     csv_header,
     csv_rows,
     done,
+    make_gaps,
     make_series,
     result,
     run,
@@ -194,3 +195,58 @@ def test_csv_columns_may_stand_in_any_order(tmp_path):
     file.write_text(file.read_text().replace("c1,c0", "c1,c7", 1))
     message = the_error(run("predict", model, "--input", file), "predict")
     assert message == f"{file}: channel c0 of the training series is missing"
+
+
+def test_a_value_beyond_all_measure_is_named(trained, tmp_path):
+    lines = "series,c0,c1,label\na,1,1,up\na,2,1e30,up\n"
+    file = tmp_path / "far.csv"
+    file.write_text(lines)
+    for command, name, text in (
+        (("predict", trained, "--input", "-"), "standard input", lines),
+        (("predict", trained, "--input", file), file, None),
+        (("eval", trained, "--file", file), file, None),
+    ):
+        message = the_error(run(*command, text=text), command[0])
+        assert message.startswith(f'{name}: series "a": a value lies ')
+        assert message.endswith("standard deviations from the training series, expected at most 1e+15")
+
+
+@pytest.mark.parametrize("command", ["predict", "eval"])
+def test_output_that_cannot_be_written_is_a_failure(command, data, trained):
+    arguments = {"predict": ("--input", data / "Tiny_TEST.ts"), "eval": ("--data", data)}[command]
+    with open("/dev/full", "w") as full:
+        process = start(command, trained, *arguments, stdout=full)
+        _, errors = process.communicate()
+    assert process.returncode == 1
+    assert errors == f"primal {command}: standard output could not be written: No space left on device\n"
+
+
+def test_the_input_is_not_overwritten(trained, tmp_path):
+    file = write_csv(tmp_path / "a.csv", SHORT)
+    before = file.read_text()
+    message = the_error(run("predict", trained, "--input", file, "--output", file), "predict")
+    assert message == f"--output {file}: is the input itself, which would be lost"
+    assert file.read_text() == before
+
+
+def test_a_model_of_times_wants_times(tmp_path):
+    series = make_gaps(40, 1)
+    file, bare = write_csv(tmp_path / "a.csv", series), write_csv(tmp_path / "b.csv", series, times=False)
+    small = [word for word in TINY if word != "data.set=Tiny"]
+    small.remove("--set")
+    for train, other, words in (
+        (file, bare, "no times, but the model was trained with"),
+        (bare, file, "times, but the"),
+    ):
+        folder = tmp_path / train.stem
+        done(run("train", *small, "--set", "model.time=bochner", "--train", train, "--run", folder))
+        done(run("predict", folder, "--input", train))
+        assert words in the_error(run("predict", folder, "--input", other), "predict")
+        assert words in the_error(run("eval", folder, "--file", other), "eval")
+
+
+def test_a_folder_of_seeds_is_not_a_model(tmp_path, data):
+    folder = tmp_path / "seeds"
+    done(run("train", *TINY, "--set", "train.epochs=1", "--data", data, "--run", folder, "--seeds", "2"))
+    message = the_error(run("eval", folder, "--data", data), "eval")
+    assert message == f"{folder}: the runs of several seeds; name one of them, such as {folder / 'seed-1'}"

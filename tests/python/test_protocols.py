@@ -4,7 +4,19 @@ import json
 import shutil
 
 import pytest
-from series_files import TINY, done, make_series, make_set, metrics, result, run, tensor_bytes, write_ts
+from series_files import (
+    TINY,
+    done,
+    make_series,
+    make_set,
+    metrics,
+    result,
+    run,
+    tensor_bytes,
+    the_error,
+    without_labels,
+    write_ts,
+)
 
 EPOCHS = 7
 SETTINGS = (*TINY, "--set", f"train.epochs={EPOCHS}", "--set", "optimizer.lr=5e-3", "--set", "loss.eta=0.01")
@@ -149,17 +161,42 @@ def test_the_last_epoch_is_kept_if_asked_for(sets, tmp_path):
     assert (last / "best" / "model.safetensors").read_bytes() == newest.read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (["--protocol", "paper"], "train.keep: last belongs to the honest protocol"),
-        (["--set", "train.patience=3"], "train.patience: expected 0 with train.keep = last, got 3"),
-    ],
-)
-def test_the_last_epoch_goes_with_no_other_choice(settings, message, sets, tmp_path):
-    answer = run("train", *SETTINGS, *settings, "--set", "train.keep=last", "--run", tmp_path / "run")
-    assert answer.returncode == 2
-    assert message in answer.stderr
+def test_the_last_epoch_is_reached_whatever_the_patience(sets, tmp_path):
+    last = ("--set", "train.keep=last", "--set", "train.patience=1", "--set", "train.evaluate_every=3")
+    folder = train(sets, "own", tmp_path / "run", *last)
+    assert result(folder)["epochs"] == result(folder)["best_epoch"] == EPOCHS
+
+
+def test_the_last_epoch_belongs_to_the_honest_protocol(sets, tmp_path):
+    paper = ("--protocol", "paper", "--set", "train.keep=last")
+    message = the_error(run("train", *SETTINGS, *paper, "--data", sets["own"], "--run", tmp_path / "run"), "train")
+    assert message == "train.keep: last belongs to the honest protocol, got run.protocol = paper"
+
+
+def test_without_a_share_for_test_there_is_no_test_accuracy(sets, tmp_path):
+    own = ("--set", f"data.train={sets['own'] / 'Tiny_TRAIN.ts'}", "--set", "data.test_share=0")
+    folder = train(sets, "own", tmp_path / "run", *own)
+    assert result(folder)["test"] is None
+    assert (folder / "output.txt").read_text().startswith("no test (")
+    assert the_error(run("eval", folder), "eval") == "data.test_share: 0, so that there is no TEST"
+    paper = run("train", *SETTINGS, *own, "--protocol", "paper", "--run", tmp_path / "paper")
+    assert the_error(paper, "train").startswith("data.test_share: expected more than 0 with the paper protocol")
+
+
+def test_the_honest_protocol_holds_something_out(sets, tmp_path):
+    answer = run("train", *SETTINGS, "--set", "data.validation=0", "--data", sets["own"], "--run", tmp_path / "run")
+    assert the_error(answer, "train").startswith("data.validation: expected more than 0 with the honest protocol")
+
+
+def test_a_test_file_without_labels_or_with_other_channels_is_found_before_training(sets, tmp_path):
+    own = (*SETTINGS, "--train", sets["own"] / "Tiny_TRAIN.ts", "--run", tmp_path / "run")
+    nameless = write_ts(tmp_path / "nameless.ts", without_labels(make_series(6, 1)))
+    assert the_error(run("train", *own, "--test", nameless), "train") == f"{nameless}: the series have no class labels"
+    wide = tmp_path / "wide.csv"
+    wide.write_text("series,x,y,z,label\n0,1,2,3,up\n")
+    message = the_error(run("train", *own, "--test", wide), "train")
+    assert message == f"{wide}: the series have 3 channels, the training series 2"
+    assert not (tmp_path / "run").exists()
 
 
 def test_refit_belongs_to_the_honest_protocol(sets, tmp_path):

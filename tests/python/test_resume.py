@@ -225,6 +225,33 @@ def test_a_damaged_checkpoint_is_named(data, unfinished, name, damage):
     assert not (unfinished / "result.json").exists()
 
 
+def test_a_damaged_checkpoint_can_be_left_out(data, whole, unfinished):
+    cut(newest(unfinished) / "model.safetensors")
+    message = run("train", "--resume", unfinished, "--data", data).stderr
+    assert message.endswith(f"; to go on from the checkpoint before it, if there is one, remove {newest(unfinished)}\n")
+    shutil.rmtree(newest(unfinished))
+    done(run("train", "--resume", unfinished, "--data", data))
+    assert_same_run(unfinished, whole)
+
+
+def test_a_run_without_checkpoints_says_that_it_starts_anew(data, whole, unfinished):
+    shutil.rmtree(unfinished / "checkpoints")
+    answer = run("train", "--resume", unfinished, "--data", data)
+    done(answer)
+    assert "note: there is no checkpoint to go on from; the run starts anew" in answer.stderr
+    assert_same_run(unfinished, whole)
+
+
+def test_a_run_does_not_go_on_with_other_series(unfinished, tmp_path):
+    before = tensor_bytes(unfinished)
+    answer = run("train", "--resume", unfinished, "--data", make_set(tmp_path / "other", seed=7))
+    message = the_error(answer, "train")
+    assert message.startswith(
+        f"{unfinished / 'data.json'}: the training series of Tiny have changed since this run began"
+    )
+    assert tensor_bytes(unfinished) == before
+
+
 def test_a_run_that_was_not_finite_fails_again_in_the_same_way(data, tmp_path):
     folder = tmp_path / "run"
     diverging = ("--set", "optimizer.name=sgd", "--set", "optimizer.lr=1e30", "--set", "train.batch=100")

@@ -29,6 +29,50 @@ def grid(data, tmp_path_factory):
     return command, folder, answer
 
 
+@pytest.mark.parametrize(
+    ("vary", "message"),
+    [
+        (["model.rank=4,4"], "--vary model.rank=4,4: the value 4 is given twice"),
+        (
+            ["model.rank=4", "model.rank=8"],
+            "--vary model.rank=8: model.rank is varied twice; give all its values at once",
+        ),
+        (
+            ["model.layers=primal,softmax"],
+            "--vary model.layers=primal,softmax: a list is not varied; make a sweep for each",
+        ),
+    ],
+)
+def test_what_cannot_be_varied_is_refused(vary, message, data, tmp_path):
+    options = [word for key in vary for word in ("--vary", key)]
+    assert the_error(run("sweep", *FAST, *options, "--data", data, "--run", tmp_path / "s"), "sweep") == message
+    assert not (tmp_path / "s").exists()
+
+
+def test_two_sweeps_do_not_work_in_one_folder(data, tmp_path):
+    command = ("sweep", *FAST, "--vary", "model.rank=2,3", "--set", "train.epochs=500", "--data", data)
+    process = start(*command, "--run", tmp_path)
+    wait_until(process, lambda: list(tmp_path.glob("*.log")))
+    message = the_error(run(*command, "--run", tmp_path), "sweep")
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    assert message == f"{tmp_path}: another sweep is working here"
+
+
+def test_a_failed_run_is_marked_so(data, tmp_path):
+    vary = ("--set", "optimizer.name=sgd", "--vary", "optimizer.lr=0.001,1e30")
+    answer = run("sweep", *FAST, *vary, "--data", data, "--run", tmp_path)
+    assert answer.returncode == 1
+    assert [line.endswith("  failed") for line in answer.stdout.splitlines()[1:3]] == [False, True]
+    assert [cell["failed"] for cell in cells(tmp_path)] == [0, 1]
+
+
+def test_own_files_and_seeds_of_a_sweep(data, tmp_path):
+    own = ("--train", data / "Tiny_TRAIN.ts", "--test", data / "Tiny_TEST.ts", "--seed", "4", "--threads", "1")
+    done(run("sweep", PRESET, *SETTINGS, *own, "--vary", "model.rank=2", "--run", tmp_path))
+    assert results(tmp_path).keys() == {"rank=2/seed-4"}
+
+
 def results(folder):
     return {str(path.parent.relative_to(folder)): path for path in sorted(folder.rglob("result.json"))}
 

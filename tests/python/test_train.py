@@ -4,6 +4,7 @@ import json
 import re
 import statistics
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from safetensors import safe_open
@@ -212,6 +213,17 @@ def test_a_bad_preset_is_named_with_its_line(tmp_path, text, message):
     assert list(tmp_path.iterdir()) == [file]
 
 
+def write_targets(file):
+    file.write_text("series,x,target\n" + "".join(f"{i},{i},0.5\n{i},2,0.5\n" for i in range(20)))
+    return file
+
+
+def write_latin(file):
+    text = write_csv(file, make_series(20, 0, classes=("grün", "blau"))).read_text()
+    file.write_text(text, encoding="latin-1")
+    return file
+
+
 def wrong_data(folder):
     """Files that are there but cannot be trained on: name -> file, what the message says after its name."""
     good = write_ts(folder / "good.ts", make_series(6, 0)).read_text()
@@ -226,11 +238,17 @@ def wrong_data(folder):
             write_csv(folder / "b.csv", without_labels(make_series(20, 0))),
             ':2: series "0": expected',
         ),
+        "one class": (
+            write_csv(folder / "d.csv", make_series(20, 0, classes=("up",))),
+            ": expected series of at least",
+        ),
+        "targets": (write_targets(folder / "e.csv"), ": the series have targets, expected class labels"),
+        "not UTF-8": (write_latin(folder / "f.csv"), ':2: series "0": expected a label in UTF-8, got '),
         "few": (write_csv(folder / "c.csv", make_series(3, 0)), ": 3 series are too few to hold some out"),
     }
 
 
-WRONG_DATA = ("number", "no labels in .ts", "no labels in CSV", "few")
+WRONG_DATA = ("number", "no labels in .ts", "no labels in CSV", "one class", "targets", "not UTF-8", "few")
 
 
 @pytest.mark.parametrize("kind", WRONG_DATA)
@@ -254,6 +272,32 @@ def test_a_run_is_not_overwritten(data, trained):
     assert tensor_bytes(trained) == before
 
 
+def test_too_many_threads_are_refused(data, tmp_path):
+    preset, _, _, *settings = TINY
+    answer = run("train", preset, *settings, "--threads", "100000", "--data", data, "--run", tmp_path / "run")
+    assert the_error(answer, "train") == "run.threads: expected at most 1024, got 100000"
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_model_that_does_not_fit_into_memory_leaves_nothing_behind(data, tmp_path):
+    huge = ("--set", "model.feed_forward=100000000000000")
+    answer = run("train", *TINY, *huge, "--data", data, "--run", tmp_path / "run")
+    assert answer.returncode == 1
+    assert answer.stderr.splitlines()[-1].startswith("primal train: not enough memory: ")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_for_data_must_be_there(tmp_path):
+    answer = run("train", *TINY, "--data", tmp_path / "none", "--run", tmp_path / "run")
+    assert the_error(answer, "train") == f"--data {tmp_path / 'none'}: there is no such folder"
+
+
+def test_a_time_encoding_without_times_is_said(data, tmp_path):
+    answer = run("train", *TINY, "--set", "model.time=bochner", "--data", data, "--run", tmp_path / "run")
+    done(answer)
+    assert "note: model.time is bochner, but the training file has no times" in answer.stderr
+
+
 DIVERGING = ("--set", "optimizer.name=sgd", "--set", "optimizer.lr=1e30")
 
 
@@ -262,6 +306,9 @@ def test_a_loss_that_is_not_finite_fails_with_advice(data, tmp_path):
     assert answer.returncode == 1
     assert answer.stderr.splitlines()[-1].startswith("primal train: the loss became NaN at step 2; try a smaller")
     assert not (tmp_path / "run" / "result.json").exists()
+    assert "failed: the loss became NaN at step 2; try" in (tmp_path / "run" / "log.txt").read_text()
+    report = done(run("report", tmp_path / "run")).strip()
+    assert "It stopped: the loss became NaN at step 2." in Path(report).read_text()
 
 
 def test_a_model_that_explodes_in_its_last_step_fails_with_advice(data, tmp_path):

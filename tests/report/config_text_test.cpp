@@ -58,6 +58,7 @@ TEST(Comparison, SeedsAreSummedUpPerProtocol) {
     primal::report::Result result;
     result.test.accuracy = 0.8 + 0.1 * static_cast<double>(i);
     result.protocol = i < 2 ? "honest" : "paper";
+    result.seed = static_cast<std::int64_t>(i);
     runs[i].result = result;
   }
   const auto groups = primal::report::groups_of(runs);  // the fourth is unfinished
@@ -65,6 +66,30 @@ TEST(Comparison, SeedsAreSummedUpPerProtocol) {
   EXPECT_NEAR(groups[0].accuracy, 0.85, 1e-12);
   EXPECT_NEAR(groups[0].accuracy_deviation, 0.1 / std::sqrt(2), 1e-12);
   EXPECT_TRUE(std::isnan(groups[1].accuracy_deviation)) << "one seed has no deviation";
+}
+
+TEST(Comparison, OnlyRunsThatDifferInTheSeedAreSummedUp) {
+  using primal::report::groups_of;
+  std::vector<primal::report::Run> runs(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    runs[i].result.emplace();
+    runs[i].result->test.accuracy = 0.5;
+    runs[i].result->seed = static_cast<std::int64_t>(i);
+    const std::string seed = std::to_string(i);
+    runs[i].config.settings = {
+        {"train.seed", seed}, {"run.threads", seed}, {"train.checkpoint_steps", seed}, {"model.rank", "4"}};
+  }
+  EXPECT_EQ(groups_of(runs).size(), 1u);
+  const auto changed = [&](const auto& change) {
+    std::vector<primal::report::Run> others = runs;
+    change(others[1]);
+    return groups_of(others).size();
+  };
+  EXPECT_EQ(changed([](auto& run) { run.config.settings.back().value = "5"; }), 2u);
+  EXPECT_EQ(changed([](auto& run) { run.config.settings.pop_back(); }), 2u);
+  EXPECT_EQ(changed([](auto& run) { run.result->data = "other"; }), 2u);
+  EXPECT_EQ(changed([](auto& run) { run.result->seed = 0; }), 2u) << "the same seed twice is no mean over seeds";
+  EXPECT_EQ(changed([](auto& run) { run.result->test.accuracy = std::nan(""); }), 1u) << "without TEST: in none";
 }
 
 }  // namespace

@@ -93,8 +93,9 @@ TEST_F(ComputeThreads, OfLibTorchFlushToo) {
   EXPECT_EQ(at::mm(a, b).count_nonzero().item<int64_t>(), 0);
 }
 
-TEST_F(ComputeThreads, MustBeAtLeastOne) {
-  EXPECT_TRUE(contains(error_of([] { set_up_compute_threads(0); }), "0, expected at least 1"));
+TEST_F(ComputeThreads, HaveLimits) {
+  EXPECT_EQ(error_of([] { set_up_compute_threads(0); }), "threads: expected 1 to 1024, got 0");
+  EXPECT_EQ(error_of([] { set_up_compute_threads(int64_t{1} << 32); }), "threads: expected 1 to 1024, got 4294967296");
 }
 
 }  // namespace

@@ -152,7 +152,7 @@ TEST(Schedule, WrongOptionsAreNamedWithWhatCameAndWhatWasExpected) {
   EXPECT_EQ(message({.warmup_steps = -1}), "schedule: warmup_steps -1, expected 0 or more");
   EXPECT_EQ(message({.kind = ScheduleKind::step}), "schedule: step_every 0, expected a positive number of steps");
   EXPECT_EQ(message({.kind = ScheduleKind::cosine, .total_steps = 5, .warmup_steps = 5}),
-            "schedule: total_steps 5, expected more than the 5 warm-up steps");
+            "schedule: warmup_steps 5, expected fewer than the 5 steps of the run");
   EXPECT_EQ(message({.kind = ScheduleKind::inverse_sqrt}),
             "schedule: warmup_steps 0, expected a positive number for inverse_sqrt");
   EXPECT_EQ(message({.kind = ScheduleKind::one_cycle}), "schedule: total_steps 0, expected a positive number");

@@ -11,16 +11,16 @@ function colorOfRun(data) {
 }
 
 function runsTable(data) {
-  const columns = ["run", "preset", "model", "protocol", "seed", "test accuracy %", "time", "memory"]
-    .map((title, i) => ({ title, number: i > 3 }));
+  const columns = ["run", "seed", "test accuracy %", "data", "preset", "model", "protocol", "time", "memory"]
+    .map((title, i) => ({ title, number: [1, 2, 7, 8].includes(i) }));
   const colors = colorOfRun(data);
   const rows = data.runs.map((run, i) => {
     const swatch = element("span", { class: "swatch", "aria-hidden": "true" });
     swatch.style.background = `var(--${colors(i)})`;
-    const { preset, model, protocol, seed } = run.identity;
+    const { preset, model, data: set, protocol, seed } = run.identity;
     const { test, seconds, peakMemoryMb } = run.result ?? {};
-    return [element("span", {}, swatch, run.name), preset, model, protocol, seed,
-      test ? percentFine(test.accuracy) : `unfinished, ${run.epochs.epoch.length} epochs`, duration(seconds), memory(peakMemoryMb)];
+    const accuracy = test ? percentFine(test.accuracy) : run.result ? "no test" : `unfinished, ${run.epochs.epoch.length} epochs`;
+    return [element("span", {}, swatch, run.name), seed, accuracy, set, preset, model, protocol, duration(seconds), memory(peakMemoryMb)];
   });
   return scrollBox("Runs", dataTable("Runs", columns, rows));
 }
@@ -30,16 +30,16 @@ const bestOf = (groups) => groups.reduce((a, b) => (b.accuracy > a.accuracy ? b 
 function groupsTable(data) {
   const { groups } = data.comparison;
   if (groups.length === 0) return null;
-  const columns = ["preset", "model", "protocol", "seeds", "test accuracy %", "time"].map((title, i) => ({ title, number: i > 2 }));
+  const columns = ["data", "preset", "model", "protocol", "seeds", "test accuracy %", "time"].map((title, i) => ({ title, number: i > 3 }));
   const rows = groups.map((group) => {
     const accuracy = element("span", { class: "with-meter" }, meter(group.accuracy), withDeviation(group.accuracy, group.deviation));
-    const row = [group.preset, group.model, group.protocol, String(group.runs.length), accuracy, duration(group.seconds)];
-    const rivals = groups.filter((other) => other.preset === group.preset && other.protocol === group.protocol);
+    const row = [group.data, group.preset, group.model, group.protocol, String(group.runs.length), accuracy, duration(group.seconds)];
+    const rivals = groups.filter((other) => other.data === group.data && other.protocol === group.protocol);
     row.mark = rivals.length > 1 && group === bestOf(rivals);
     return row;
   });
   return element("div", { class: "card" }, element("h3", {}, "Over the seeds"),
-    element("p", { class: "explain" }, "Mean ± standard deviation of the finished runs with the same preset, model and protocol. Bold: the best of its preset and protocol."),
+    element("p", { class: "explain" }, "Mean ± standard deviation of the finished runs that differ in their seed only. Bold: the best of its data and protocol."),
     scrollBox("Over the seeds", dataTable("Over the seeds", columns, rows)));
 }
 

@@ -9,13 +9,13 @@ function shadeOf(cells) {
 }
 
 function sweepCell(data, cell, shade) {
-  if (!cell || !isNumber(cell.accuracy)) return element("td", { class: "none" }, cell ? "unfinished" : "–");
+  if (!cell || !isNumber(cell.accuracy)) return element("td", { class: "none" }, cell ? cell.state : "–");
   const strength = shade(cell.accuracy);
   const isBest = data.best !== null && data.cells[data.best] === cell;
   const node = element("td", { class: `hit${strength > strongShade ? " strong" : ""}${isBest ? " best" : ""}`, title: cell.run },
     element("b", {}, percentFine(cell.accuracy)),
     isNumber(cell.deviation) ? element("small", {}, `± ${percentFine(cell.deviation)}`) : null,
-    cell.finished ? null : element("small", {}, "unfinished"));
+    cell.finished ? null : element("small", {}, cell.state));
   node.style.setProperty("--shade", strength.toFixed(3));
   return node;
 }
@@ -43,12 +43,21 @@ function combinations(keys) {
   return keys.reduce((list, key) => list.flatMap((head) => key.values.map((value) => ({ ...head, [key.name]: value }))), [{}]);
 }
 
+/** Around the accuracies and their bars, with some air, and never beyond 0 and 1. */
+function accuracyRange(cells) {
+  const ends = cells.filter((cell) => isNumber(cell?.accuracy))
+    .flatMap(({ accuracy, deviation }) => [accuracy - (deviation ?? 0), accuracy + (deviation ?? 0)]);
+  if (ends.length === 0) return { min: 0, max: 1 };
+  const low = Math.min(...ends), high = Math.max(...ends), air = Math.max(0.3 * (high - low), 0.01);
+  return { min: Math.max(0, low - air), max: Math.min(1, high + air) };
+}
+
 function sweepLine(data) {
   const [key] = data.keys;
   const cells = key.values.map((value) => data.cells.find((cell) => cell.values[key.name] === value));
   return chartFigure({
     title: `${capital(data.measure)} by ${key.name}`, note: "Mean over the seeds; bars: standard deviation", xLabel: key.name, labels: key.values,
-    format: percent, tick: (value) => `${Math.round(1000 * value) / 10} %`, errors: true, yRange: { grace: "30%" },
+    format: percent, tick: (value) => `${Math.round(1000 * value) / 10} %`, errors: true, yRange: accuracyRange(cells),
     xRange: { min: -0.3, max: key.values.length - 0.7, afterBuildTicks: (axis) => { axis.ticks = key.values.map((_, value) => ({ value })); } },
     series: [{ label: data.measure, color: "series-1", x: cells.map((_, i) => i), y: cells.map((cell) => cell?.accuracy ?? null),
       error: cells.map((cell) => cell?.deviation ?? null), points: true }],
@@ -69,7 +78,7 @@ function sweepTable(data) {
     ...[`${data.measure} %`, "seeds", "time"].map((title) => ({ title, number: true })), { title: "run" }];
   const rows = data.cells.map((cell, i) => {
     const row = [...data.keys.map((key) => cell.values[key.name] ?? "–"), withDeviation(cell.accuracy, cell.deviation),
-      String(cell.seeds), duration(cell.seconds), cell.finished ? cell.run : "unfinished"];
+      String(cell.seeds), duration(cell.seconds), cell.finished ? cell.run : cell.state];
     row.mark = i === data.best;
     return row;
   });

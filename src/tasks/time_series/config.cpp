@@ -4,6 +4,7 @@
 
 #include "primal/error.h"
 #include "train/autocast.h"
+#include "train/compute_threads.h"
 
 namespace primal::tasks {
 
@@ -105,6 +106,9 @@ void check(const TimeSeriesConfig& config) {
   at_least("train.evaluate_every", config.train.evaluate_every, 1);
   at_least("train.checkpoints_kept", config.train.checkpoints_kept, 1);
   at_least("run.threads", config.run.threads, 0);
+  if (config.run.threads > train::kMostThreads) {
+    throw Error(c10::str("run.threads: expected at most ", train::kMostThreads, ", got ", config.run.threads));
+  }
   train::Autocast checked(config.train.precision);
   train::check(config.optimizer);
   if (config.run.refit && config.run.protocol == Protocol::paper) {
@@ -113,8 +117,8 @@ void check(const TimeSeriesConfig& config) {
   if (config.train.keep == train::Keep::last && config.run.protocol == Protocol::paper) {
     throw Error("train.keep: last belongs to the honest protocol, got run.protocol = paper");
   }
-  if (config.train.keep == train::Keep::last && config.train.patience > 0) {
-    throw Error(c10::str("train.patience: expected 0 with train.keep = last, got ", config.train.patience));
+  if (config.data.validation == 0 && config.run.protocol == Protocol::honest) {
+    throw Error("data.validation: expected more than 0 with the honest protocol, which holds a part out, got 0");
   }
 }
 

@@ -59,6 +59,9 @@ struct TimeSeriesConfig {
   } run;
 };
 
+/// Whether when a step was taken makes a difference.
+inline bool looks_at_times(const TimeSeriesConfig& config) { return config.model.time == models::TimeInput::bochner; }
+
 /// Makes every option known by name.
 void add_settings(train::Settings& settings, TimeSeriesConfig& config);
 

@@ -12,7 +12,7 @@ EvalResult evaluate_run(const std::filesystem::path& run, const std::string& fil
                         int64_t threads) {
   TrainedModel trained = load_trained_model(run, threads);
   data::TimeSeriesSet set = file.empty() ? SeriesData(trained.config, data_search_path(data)).load_test(trained.facts)
-                                         : load_labelled(file, trained.facts);
+                                         : load_labelled(file, trained.facts, looks_at_times(trained.config));
   const std::string name = file.empty() ? trained.facts.name + " TEST" : file;
   return {model_name(trained.config) + " of " + run.string() + " on " + name + ", " + std::to_string(set.cases()) +
               " series",

@@ -39,9 +39,9 @@ void append_series(data::TimeSeriesSet& set, data::Series& series) {
   set.offsets.push_back(set.offsets.back() + series.length);
 }
 
-std::string lines_for(TrainedModel& trained, data::TimeSeriesSet& set) {
+std::string lines_for(TrainedModel& trained, data::TimeSeriesSet& set, const std::string& file) {
   data::interpolate_missing(set);
-  apply(trained.facts, set);
+  apply(trained.facts, set, file);
   std::vector<int64_t> cases(static_cast<size_t>(set.cases()));
   std::iota(cases.begin(), cases.end(), 0);
   const auto& options = trained.model->options();
@@ -70,12 +70,15 @@ PredictSummary predict(TrainedModel& trained, const std::filesystem::path& input
   data::Series series;
   data::TimeSeriesSet waiting;
   bool is_headed = false;
+  const std::string file = input == "-" ? "standard input" : input.string();
   const auto flush = [&] {
     if (waiting.cases() > 0) {
-      align_channels(trained.facts, waiting, input == "-" ? "standard input" : input.string());
+      align_channels(trained.facts, waiting, file);
+      if (looks_at_times(trained.config)) check_times(trained.facts, waiting, file);
+      const std::string lines = lines_for(trained, waiting, file);
       if (!is_headed) write(head(trained.facts));  // not before the file has proved to fit
       is_headed = true;
-      write(lines_for(trained, waiting));
+      write(lines);
     }
     waiting = {};
   };

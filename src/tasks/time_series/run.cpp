@@ -136,6 +136,26 @@ class Watch {
   std::set<std::string> said_;
 };
 
+// A run that goes on needs the series it began with: with others it would train on what it held out before.
+void check_same_data(const RunDirectory& run, const SeriesFacts& facts) {
+  const fs::path file = run.path() / "data.json";
+  if (!fs::exists(file)) return;
+  const std::string before = read_series_facts(file).fingerprint;
+  if (before.empty() || before == facts.fingerprint) return;
+  throw Error(file.string() + ": the training series of " + facts.name +
+              " have changed since this run began; a resumed run needs the same ones, or start a new run");
+}
+
+// What is worth knowing before the first step.
+void say_what_is_odd(const TimeSeriesConfig& config, const SeriesFacts& facts, RunDirectory& run, Progress& progress) {
+  if (looks_at_times(config) && !facts.has_times.value_or(false)) {
+    say(run, progress, "note: model.time is bochner, but the training file has no times: steps count as evenly spaced");
+  }
+  if (run.metric_bytes() > 0 && !train::latest_checkpoint(run.checkpoints())) {
+    say(run, progress, "note: there is no checkpoint to go on from; the run starts anew");
+  }
+}
+
 // The refit: all of TRAIN, as many epochs as the validation part chose, no evaluation on the way.
 Outcome refit(const TimeSeriesConfig& config, int64_t epochs, TimeSeriesProblem& problem, RunDirectory& run,
               Progress& progress) {
@@ -175,9 +195,11 @@ RunResult result_of(const TimeSeriesConfig& config, const SeriesFacts& facts, co
       .cpu = kernels::cpu_name()};
 }
 
-void finish(const TimeSeriesConfig& config, TimeSeriesProblem& problem, RunResult& result, RunDirectory& run) {
+void finish(const TimeSeriesConfig& config, bool has_test, TimeSeriesProblem& problem, RunResult& result,
+            RunDirectory& run) {
   problem.model().eval();
-  if (config.run.protocol == Protocol::honest && config.run.test) result.test = problem.evaluate(Part::test);
+  if (config.run.protocol == Protocol::honest && config.run.test && has_test)
+    result.test = problem.evaluate(Part::test);
   result.parameters = parameter_count(problem.model());
   result.peak_memory_mb = static_cast<double>(train::peak_memory()) / (1 << 20);
   analyse(problem, run);
@@ -202,12 +224,17 @@ TimeSeriesConfig read_config(const fs::path& run) {
 RunOutcome run_time_series(const TimeSeriesConfig& config, const data::SearchPath& search, RunDirectory& run,
                            Progress& progress) {
   if (fs::exists(run.path() / "result.json")) return {false, read_result(run.path() / "result.json")};
-  train::set_up_compute_threads(static_cast<int>(threads_of(config)));
+  train::set_up_compute_threads(threads_of(config));
   train::reset_peak_memory();
   const SeriesData data(config, search);
+  if (config.run.protocol == Protocol::paper && !data.has_test()) {
+    throw Error("data.test_share: expected more than 0 with the paper protocol, which chooses by TEST, got 0");
+  }
   TimeSeriesProblem problem = make_problem(config, data, config.run.protocol == Protocol::honest);
+  check_same_data(run, problem.data().facts);
   run.write("data.json", to_text(problem.data().facts));
   say(run, progress, describe(config, problem, parameter_count(problem.model())));
+  say_what_is_odd(config, problem.data().facts, run, progress);
 
   Watch watch(problem, run, progress);
   train::TrainOptions options = train_options(config);
@@ -221,7 +248,7 @@ RunOutcome run_time_series(const TimeSeriesConfig& config, const data::SearchPat
   watch.look();
   if (!config.run.refit) {
     trainer.restore_best();
-    finish(config, problem, result, run);
+    finish(config, data.has_test(), problem, result, run);
     return {false, result};
   }
   say(run, progress, "refit on all of TRAIN for " + std::to_string(outcome.best.epoch) + " epochs");
@@ -230,7 +257,7 @@ RunOutcome run_time_series(const TimeSeriesConfig& config, const data::SearchPat
   if (second.interrupted) return {true, {}};
   result.seconds += second.seconds;
   keep_refitted(whole, run);
-  finish(config, whole, result, run);
+  finish(config, data.has_test(), whole, result, run);
   return {false, result};
 }
 

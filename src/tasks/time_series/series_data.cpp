@@ -14,14 +14,18 @@ constexpr uint64_t kTestShareSeed = 20230530;
 
 data::TimeSeriesSet read_labelled(const fs::path& path) {
   data::TimeSeriesSet set = data::read_series(path);
-  if (set.labels.empty()) throw Error(path.string() + ": the series have no class labels");
+  if (set.labels.empty()) {
+    throw Error(path.string() + (set.targets.empty() ? ": the series have no class labels"
+                                                     : ": the series have targets, expected class labels"));
+  }
   data::interpolate_missing(set);
   return set;
 }
 
-data::TimeSeriesSet scaled(data::TimeSeriesSet set, const SeriesFacts& facts, const fs::path& file) {
+data::TimeSeriesSet scaled(data::TimeSeriesSet set, const SeriesFacts& facts, bool times, const fs::path& file) {
+  if (times) check_times(facts, set, file.string());
   align(facts, set, file.string());
-  apply(facts, set);
+  apply(facts, set, file.string());
   return set;
 }
 
@@ -33,7 +37,10 @@ fs::path existing(const char* key, const std::string& file) {
 }  // namespace
 
 SeriesData::SeriesData(const TimeSeriesConfig& config, const data::SearchPath& search)
-    : validation_(config.data.validation), test_share_(0), seed_(static_cast<uint64_t>(config.train.seed)) {
+    : times_(looks_at_times(config)),
+      validation_(config.data.validation),
+      test_share_(0),
+      seed_(static_cast<uint64_t>(config.train.seed)) {
   if (config.data.train.empty()) {
     if (!config.data.test.empty()) throw Error("data.test: given without data.train");
     const data::Located found = data::locate(search, config.data.set);
@@ -42,6 +49,7 @@ SeriesData::SeriesData(const TimeSeriesConfig& config, const data::SearchPath& s
     test_ = found.test;
     return;
   }
+  is_own_ = true;
   train_ = existing("data.train", config.data.train);
   name_ = train_.stem().string();
   if (!config.data.test.empty()) {
@@ -51,19 +59,40 @@ SeriesData::SeriesData(const TimeSeriesConfig& config, const data::SearchPath& s
   }
 }
 
-data::TimeSeriesSet SeriesData::train_file() const {
-  const data::TimeSeriesSet whole = read_labelled(train_);
-  return test_.empty() ? whole.subset(data::split(whole, test_share_, kTestShareSeed).train) : whole;
+data::Split SeriesData::test_split(const data::TimeSeriesSet& whole) const {
+  data::Split parts = data::split(whole, test_share_, kTestShareSeed);
+  if (test_share_ > 0 && parts.held_out.empty()) {
+    throw Error(c10::str(train_.string(), ": ", whole.cases(), " series are too few to hold some out as TEST ",
+                         "(data.test_share = ", test_share_, "); add data, or give it 0 for no TEST"));
+  }
+  return parts;
 }
 
-data::TimeSeriesSet SeriesData::test_share() const {
-  const data::TimeSeriesSet whole = read_labelled(train_);
-  return whole.subset(data::split(whole, test_share_, kTestShareSeed).held_out);
+// What the first lines of a TEST file of one's own say, long before its series are looked at.
+void SeriesData::check_head_of_test(const data::TimeSeriesSet& train) const {
+  const auto reader = data::open_series(test_);
+  if (!reader->has_labels()) throw Error(test_.string() + ": the series have no class labels");
+  if (reader->channels() > 0) {
+    data::TimeSeriesSet head;
+    head.channels = reader->channels();
+    head.channel_names = reader->channel_names();
+    SeriesFacts wanted;
+    wanted.channels = train.channels;
+    wanted.channel_names = train.channel_names;
+    align_channels(wanted, head, test_.string());
+  }
 }
 
 TrainingData SeriesData::load_training(bool hold_out) const {
   TrainingData data;
-  data.train = train_file();
+  data.train = read_labelled(train_);
+  const std::string fingerprint = fingerprint_of(data.train);
+  if (data.train.class_names.size() < 2) {
+    throw Error(train_.string() + ": expected series of at least two classes, got only \"" +
+                data.train.class_names.front() + "\"");
+  }
+  if (is_own_ && !test_.empty()) check_head_of_test(data.train);
+  if (test_.empty()) data.train = data.train.subset(test_split(data.train).train);
   if (hold_out) {
     const data::TimeSeriesSet whole = std::move(data.train);
     const data::Split parts = data::split(whole, validation_, seed_);
@@ -76,17 +105,21 @@ TrainingData SeriesData::load_training(bool hold_out) const {
   }
   data.train.name = name_;
   data.facts = facts_of(data.train);
-  apply(data.facts, data.train);
-  apply(data.facts, data.validation);
+  data.facts.fingerprint = fingerprint;
+  apply(data.facts, data.train, train_.string());
+  apply(data.facts, data.validation, train_.string());
   return data;
 }
 
 data::TimeSeriesSet SeriesData::load_test(const SeriesFacts& facts) const {
-  return test_.empty() ? scaled(test_share(), facts, train_) : load_labelled(test_, facts);
+  if (!has_test()) throw Error("data.test_share: 0, so that there is no TEST");
+  if (!test_.empty()) return load_labelled(test_, facts, times_);
+  const data::TimeSeriesSet whole = read_labelled(train_);
+  return scaled(whole.subset(test_split(whole).held_out), facts, times_, train_);
 }
 
-data::TimeSeriesSet load_labelled(const fs::path& file, const SeriesFacts& facts) {
-  return scaled(read_labelled(file), facts, file);
+data::TimeSeriesSet load_labelled(const fs::path& file, const SeriesFacts& facts, bool times) {
+  return scaled(read_labelled(file), facts, times, file);
 }
 
 }  // namespace primal::tasks

@@ -24,23 +24,28 @@ class SeriesData {
 
   /// Reads TRAIN. `hold_out`: a stratified validation part, by the seed of the run.
   TrainingData load_training(bool hold_out) const;
+  /// Whether there is a TEST: a file, or a share of TRAIN that is not 0.
+  bool has_test() const { return !test_.empty() || test_share_ > 0; }
   /// Reads TEST, scaled by the facts of the training part.
   data::TimeSeriesSet load_test(const SeriesFacts& facts) const;
 
   const std::string& name() const { return name_; }
 
  private:
-  // TRAIN without (first) or only (second) the part that serves as TEST when there is no file for it.
-  data::TimeSeriesSet train_file() const;
-  data::TimeSeriesSet test_share() const;
+  // The part that serves as TEST when there is no file for it.
+  data::Split test_split(const data::TimeSeriesSet& whole) const;
+  void check_head_of_test(const data::TimeSeriesSet& train) const;
 
   std::string name_;
   std::filesystem::path train_, test_;  ///< test_ is empty if a share of TRAIN serves
+  bool is_own_ = false;                 ///< data.train, not a set
+  bool times_;                          ///< the model looks at them
   double validation_, test_share_;
   uint64_t seed_;
 };
 
-/// A labelled file, scaled by the facts of a training part. Throws Error if channels or classes are not those.
-data::TimeSeriesSet load_labelled(const std::filesystem::path& file, const SeriesFacts& facts);
+/// A labelled file, scaled by the facts of a training part. Throws Error if channels, classes or, for a model that
+/// looks at them (`times`), the presence of times are not those.
+data::TimeSeriesSet load_labelled(const std::filesystem::path& file, const SeriesFacts& facts, bool times);
 
 }  // namespace primal::tasks

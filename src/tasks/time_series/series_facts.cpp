@@ -3,10 +3,47 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "data/safetensors_header.h"  // in_quotes()
 #include "primal/error.h"
+#include "train/crc32c.h"
 #include "train/run_directory.h"
 
 namespace primal::tasks {
+
+namespace {
+
+// In standard deviations. Squares of what the model makes of them must stay far below the largest float32, 3e38.
+constexpr float kFarthest = 1e15F;
+
+void check_range(const data::TimeSeriesSet& set, const std::string& file) {
+  for (int64_t i = 0; i < set.cases(); ++i) {
+    for (const float value : set.series(i)) {
+      if (std::abs(value) <= kFarthest) continue;
+      throw Error(c10::str(file, ": series ", data::in_quotes(set.ids[i]), ": a value lies ", std::abs(value),
+                           " standard deviations from the training series, expected at most ", kFarthest));
+    }
+  }
+}
+
+template <typename T>
+std::string_view bytes_of(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
+
+}  // namespace
+
+std::string fingerprint_of(const data::TimeSeriesSet& set) {
+  std::string names;
+  for (const std::string& name : set.class_names) names += name + '\n';
+  std::string text;
+  for (const std::string_view part : {bytes_of(set.values), bytes_of(set.times), bytes_of(set.offsets),
+                                      bytes_of(set.labels), std::string_view(names)}) {
+    char code[9];
+    std::snprintf(code, sizeof code, "%08x", train::crc32c(part));
+    text += code;
+  }
+  return text;
+}
 
 std::string to_text(const SeriesFacts& facts) {
   const nlohmann::json json = {{"name", facts.name},
@@ -16,7 +53,9 @@ std::string to_text(const SeriesFacts& facts) {
                                {"classes", facts.classes},
                                {"mean", facts.scaling.mean},
                                {"deviation", facts.scaling.deviation},
-                               {"time_step", facts.time_scaling.step}};
+                               {"time_step", facts.time_scaling.step},
+                               {"has_times", facts.has_times.value_or(false)},
+                               {"fingerprint", facts.fingerprint}};
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
@@ -32,6 +71,8 @@ SeriesFacts read_series_facts(const std::filesystem::path& path) {
     json.at("mean").get_to(facts.scaling.mean);
     json.at("deviation").get_to(facts.scaling.deviation);
     json.at("time_step").get_to(facts.time_scaling.step);
+    if (json.contains("has_times")) facts.has_times = json.at("has_times").get<bool>();
+    facts.fingerprint = json.value("fingerprint", "");
     const auto channels = static_cast<size_t>(facts.channels);
     if (facts.scaling.mean.size() != channels || facts.scaling.deviation.size() != channels) {
       throw Error(path.string() + ": mean and deviation are not of " + std::to_string(channels) + " channels");
@@ -43,18 +84,32 @@ SeriesFacts read_series_facts(const std::filesystem::path& path) {
 }
 
 SeriesFacts facts_of(const data::TimeSeriesSet& train) {
-  return {train.name,        train.channels,          train.channel_names,         train.longest(),
-          train.class_names, data::scaling_of(train), data::time_scaling_of(train)};
+  return {.name = train.name,
+          .channels = train.channels,
+          .channel_names = train.channel_names,
+          .tokens = train.longest(),
+          .classes = train.class_names,
+          .scaling = data::scaling_of(train),
+          .time_scaling = data::time_scaling_of(train),
+          .has_times = !train.times.empty(),
+          .fingerprint = {}};
 }
 
-void apply(const SeriesFacts& facts, data::TimeSeriesSet& set) {
+void apply(const SeriesFacts& facts, data::TimeSeriesSet& set, const std::string& file) {
   data::standardise(set.values, set.channels, facts.scaling);
+  check_range(set, file);
   if (set.times.empty()) return;
   for (int64_t i = 0; i < set.cases(); ++i) {
     const std::span times(set.times.data() + set.offsets[i], static_cast<size_t>(set.length(i)));
     const std::vector<float> scaled = data::scaled_times(times, facts.time_scaling);
     std::copy(scaled.begin(), scaled.end(), times.begin());
   }
+}
+
+void check_times(const SeriesFacts& facts, const data::TimeSeriesSet& set, const std::string& file) {
+  if (!facts.has_times || *facts.has_times == !set.times.empty()) return;
+  throw Error(file + (*facts.has_times ? ": the series have no times, but the model was trained with them"
+                                       : ": the series have times, but the model was trained without them"));
 }
 
 void align_channels(const SeriesFacts& facts, data::TimeSeriesSet& set, const std::string& file) {

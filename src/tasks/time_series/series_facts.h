@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct SeriesFacts {
   std::vector<std::string> classes;        ///< in the order of the model's outputs
   data::Scaling scaling;                   ///< of the training part
   data::TimeScaling time_scaling;          ///< of the training part
+  std::optional<bool> has_times;           ///< whether the training file said when each step was taken, if known
+  std::string fingerprint;                 ///< of the training file; empty if it was not written down
 };
 
 std::string to_text(const SeriesFacts& facts);
@@ -28,8 +31,16 @@ SeriesFacts read_series_facts(const std::filesystem::path& path);
 /// From the training part, whose missing values have been interpolated.
 SeriesFacts facts_of(const data::TimeSeriesSet& train);
 
-/// Scales values and times as the training part was. Missing values must have been interpolated.
-void apply(const SeriesFacts& facts, data::TimeSeriesSet& set);
+/// Changes with any value, time, label or class name of the set.
+std::string fingerprint_of(const data::TimeSeriesSet& set);
+
+/// Scales values and times as the training part was. Missing values must have been interpolated. Throws Error, which
+/// `file` begins, for a value so far from those of the training part that the model could not give a number for it.
+void apply(const SeriesFacts& facts, data::TimeSeriesSet& set, const std::string& file);
+
+/// Of a model that looks at times: throws Error, which `file` begins, if the training file had them and the set has
+/// not, or the other way round.
+void check_times(const SeriesFacts& facts, const data::TimeSeriesSet& set, const std::string& file);
 
 /// Checks the number of channels and brings named ones into the order of `facts`; either file may be without names.
 /// `file` begins the message of an Error.

@@ -8,13 +8,16 @@
 namespace primal::tasks {
 
 TrainedModel load_trained_model(const std::filesystem::path& run, int64_t threads) {
+  if (std::filesystem::exists(run / "seeds.json")) {
+    throw Error(run.string() + ": the runs of several seeds; name one of them, such as " + (run / "seed-1").string());
+  }
   if (!std::filesystem::exists(run / "config.toml")) {
     throw Error(run.string() + ": no run here (config.toml is missing)");
   }
   TrainedModel trained{.config = read_config(run), .facts = {}};
   if (!std::filesystem::exists(run / "best")) throw Error(run.string() + ": no model yet (best/ is missing)");
   if (threads > 0) trained.config.run.threads = threads;
-  train::set_up_compute_threads(static_cast<int>(threads_of(trained.config)));
+  train::set_up_compute_threads(threads_of(trained.config));
   trained.facts = read_series_facts(run / "data.json");
   const SeriesFacts& facts = trained.facts;
   trained.model = models::SequenceClassifier(
