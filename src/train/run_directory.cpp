@@ -75,13 +75,19 @@ void RunDirectory::write(const std::string& name, std::string_view text) const {
   data::write_file_atomically(path_ / name, text);
 }
 
+std::string reason_of(const std::exception& json_error) {
+  const std::string text = json_error.what();
+  const size_t end = text.find("] ");
+  return text.starts_with('[') && end != std::string::npos ? text.substr(end + 2) : text;
+}
+
 nlohmann::json read_json(const fs::path& path) {
   std::ifstream file(path);
   if (!file) throw Error(path.string() + ": could not be opened: " + std::strerror(errno));
   try {
     return nlohmann::json::parse(file);
   } catch (const nlohmann::json::exception& error) {
-    throw Error(path.string() + ": " + error.what());
+    throw Error(path.string() + ": " + reason_of(error));
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -41,6 +42,9 @@ class RunDirectory {
   bool is_new_ = false, made_folder_ = false;
   FolderLock lock_;
 };
+
+/// What an exception of nlohmann::json says, without its number: "[json.exception.type_error.302] type must be ...".
+std::string reason_of(const std::exception& json_error);
 
 /// Reads a JSON file. Throws Error with the path.
 nlohmann::json read_json(const std::filesystem::path& path);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "primal/error.h"
+#include "train/run_directory.h"
 
 namespace primal::train {
 
@@ -29,7 +30,7 @@ TrainerState trainer_state(const std::string& text, const std::string& file) {
   try {
     return nlohmann::json::parse(text).get<TrainerState>();
   } catch (const nlohmann::json::exception& error) {
-    throw Error(file + ": " + error.what());
+    throw Error(file + ": " + reason_of(error));
   }
 }
 

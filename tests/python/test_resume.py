@@ -222,6 +222,7 @@ def test_a_damaged_checkpoint_is_named(data, unfinished, name, damage):
     answer = run("train", "--resume", unfinished, "--data", data)
     assert answer.returncode == 2
     assert answer.stderr.splitlines()[-1].startswith(f"primal train: {newest(unfinished) / name}: ")
+    assert "exception" not in answer.stderr
     assert not (unfinished / "result.json").exists()
 
 

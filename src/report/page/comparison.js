@@ -19,7 +19,8 @@ function runsTable(data) {
     swatch.style.background = `var(--${colors(i)})`;
     const { preset, model, data: set, protocol, seed } = run.identity;
     const { test, seconds, peakMemoryMb } = run.result ?? {};
-    const accuracy = test ? percentFine(test.accuracy) : run.result ? "no test" : `unfinished, ${run.epochs.epoch.length} epochs`;
+    const accuracy = isNumber(test?.accuracy) ? percentFine(test.accuracy)
+      : run.result ? "no test" : `unfinished, ${run.epochs.epoch.length} epochs`;
     return [element("span", {}, swatch, run.name), seed, accuracy, set, preset, model, protocol, duration(seconds), memory(peakMemoryMb)];
   });
   return scrollBox("Runs", dataTable("Runs", columns, rows));

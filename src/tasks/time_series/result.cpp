@@ -66,7 +66,7 @@ RunResult read_result(const std::filesystem::path& path) {
     json.at("cpu").get_to(result.cpu);
     return result;
   } catch (const nlohmann::json::exception& error) {
-    throw Error(path.string() + ": " + error.what());
+    throw Error(path.string() + ": " + train::reason_of(error));
   }
 }
 

@@ -79,7 +79,7 @@ SeriesFacts read_series_facts(const std::filesystem::path& path) {
     }
     return facts;
   } catch (const nlohmann::json::exception& error) {
-    throw Error(path.string() + ": " + error.what());
+    throw Error(path.string() + ": " + train::reason_of(error));
   }
 }
 
