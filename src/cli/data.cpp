@@ -48,8 +48,10 @@ bool is_file_name(const std::string& name) {
 // NAME is a set of the search path, also in the form of a preset (uea/NAME), or a file.
 int info(std::string name, const std::string& data) {
   constexpr std::string_view kFamily = "uea/";
-  if (name.starts_with(kFamily) && !std::filesystem::exists(name)) name.erase(0, kFamily.size());
-  if (is_file_name(name)) {
+  const bool is_preset = name.starts_with(kFamily) && !std::filesystem::exists(name) &&
+                         name.find_first_of("/.", kFamily.size()) == std::string::npos;
+  if (is_preset) name.erase(0, kFamily.size());
+  if (!is_preset && is_file_name(name)) {
     print(name.c_str(), data::summarise(data::read_series(name, {.labels_optional = true})));
     return 0;
   }

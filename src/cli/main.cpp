@@ -2,14 +2,14 @@
 #include <c10/util/Exception.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
+#include <new>
 #include <string>
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "data/nearest.h"
 #include "kernels/cpu_target.h"
 #include "primal/error.h"
@@ -51,12 +51,6 @@ std::string plain(const c10::Error& error) {
   return bytes == std::string::npos ? message : "not enough memory: " + message.substr(bytes);
 }
 
-// Output that could not be written must not pass for success.
-void check_output() {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
-  throw primal::train::Failure(std::string("standard output could not be written: ") + std::strerror(errno));
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -79,7 +73,7 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     primal::kernels::use_cpu_target_of_environment();
     const int exit_code = chosen();
-    check_output();
+    primal::cli::flush_output();
     return exit_code;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
@@ -89,6 +83,9 @@ int main(int argc, char** argv) {
     return kFailed;
   } catch (const c10::Error& error) {  // of LibTorch: what() would add a stack trace
     complain(app, plain(error));
+    return kFailed;
+  } catch (const std::bad_alloc&) {
+    complain(app, "not enough memory");
     return kFailed;
   } catch (const std::filesystem::filesystem_error& error) {
     return complain(app, error.path1().string() + ": " + error.code().message());

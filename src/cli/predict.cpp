@@ -2,19 +2,17 @@
 #include "tasks/time_series/predict.h"
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <string>
 
 #include "cli/checks.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "data/atomic_file.h"
 #include "primal/error.h"
 #include "tasks/time_series/problem.h"
-#include "train/failure.h"
 
 namespace primal::cli {
 
@@ -27,10 +25,8 @@ struct Options {
 
 tasks::PredictSummary to_standard_output(tasks::TrainedModel& trained, const Options& options) {
   return tasks::predict(trained, options.input, options.batch, [](std::string_view lines) {
-    // Flushed, so that a reader at the other end of a pipe sees each answer at once.
-    if (std::fwrite(lines.data(), 1, lines.size(), stdout) != lines.size() || std::fflush(stdout) != 0) {
-      throw train::Failure(std::string("standard output could not be written: ") + std::strerror(errno));
-    }
+    std::fwrite(lines.data(), 1, lines.size(), stdout);
+    flush_output();  // a reader at the other end of a pipe sees each answer at once
   });
 }
 

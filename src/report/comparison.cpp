@@ -26,14 +26,13 @@ bool is_same_experiment(const Run& a, const Run& b) {
       left.protocol != right.protocol) {
     return false;
   }
-  const auto fixed = [](const Run& run) {
-    std::map<std::string, std::string> settings;
-    for (const Setting& setting : run.config.settings) {
-      if (!is_free(setting.key)) settings[setting.key] = setting.value;
-    }
-    return settings;
-  };
-  return fixed(a) == fixed(b);
+  // A key that one of them lacks is newer than that run, which had no choice.
+  std::map<std::string, std::string> known;
+  for (const Setting& setting : a.config.settings) known[setting.key] = setting.value;
+  return std::ranges::all_of(b.config.settings, [&](const Setting& setting) {
+    const auto found = known.find(setting.key);
+    return found == known.end() || is_free(setting.key) || found->second == setting.value;
+  });
 }
 
 /// The last `parts` parts of the directory, "b/c" of "/a/b/c".

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "data/atomic_file.h"
@@ -41,14 +42,11 @@ report::SweepKey parse_key(const std::string& text) {
   if (text.starts_with("train.seed=")) throw Error("--vary " + text + ": seeds are varied by --seeds N");
   if (text.starts_with("run.")) throw Error("--vary " + text + ": the points of a sweep share run.*; use --set");
   report::SweepKey key{text.substr(0, equals), {}};
-  if (key.name == "model.layers") throw Error("--vary " + text + ": a list is not varied; make a sweep for each");
+  if (key.name == "model.layers") throw Error("--vary " + text + ": a list cannot be varied; make one sweep per list");
   for (size_t start = equals + 1; start <= text.size();) {
     const size_t comma = std::min(text.find(',', start), text.size());
     if (comma == start) throw Error("--vary " + text + ": a value is empty");
     key.values.push_back(text.substr(start, comma - start));
-    if (std::count(key.values.begin(), key.values.end(), key.values.back()) > 1) {
-      throw Error("--vary " + text + ": the value " + key.values.back() + " is given twice");
-    }
     start = comma + 1;
   }
   return key;
@@ -162,10 +160,14 @@ nlohmann::json to_json(const report::SweepResults& results) {
 // Every point is checked before the first run starts.
 Plan plan_of(const SweepRequest& request, const std::vector<report::SweepKey>& keys) {
   Plan plan{.points = grid(keys), .jobs = {}, .config = {}};
+  std::map<std::string, std::string> names;  // of each configuration
   for (size_t i = 0; i < plan.points.size(); ++i) {
     const TrainRequest train = request_for(request, keys, plan.points[i]);
     plan.config = resolve_config(train);
-    const fs::path folder = request.folder / folder_name(keys, plan.points[i]);
+    const std::string name = folder_name(keys, plan.points[i]);
+    const auto [other, is_new] = names.emplace(config_text(plan.config), name);
+    if (!is_new) throw Error("--vary: " + other->second + " and " + name + " are the same");
+    const fs::path folder = request.folder / name;
     for (int64_t seed = plan.config.train.seed; seed < plan.config.train.seed + request.seeds; ++seed) {
       plan.jobs.push_back({i, folder / ("seed-" + std::to_string(seed)), seed});
       check_same_configuration(plan.jobs.back().folder, train, seed);

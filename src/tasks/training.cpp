@@ -20,7 +20,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kDefaultPreset = "series/default";  // of sets that have none
-constexpr const char* kSeedsFile = "seeds.json";
 constexpr const char* kSeedsConfig = "seeds.toml";
 
 void set_all(train::Settings& settings, const std::vector<std::string>& assignments) {
@@ -83,11 +82,19 @@ TimeSeriesConfig resumed_config(const fs::path& file, const std::vector<std::str
   return config;
 }
 
+// Before anything of the run is changed.
+void check_can_go_on(const fs::path& folder, const TimeSeriesConfig& config, const TrainRequest& request) {
+  const SeriesData data(config, data_search_path(request.data));
+  check_same_data(folder, data.load_training(/*hold_out=*/false).facts);
+}
+
 // A changed configuration is written down; with other epochs or patience a finished run is no longer finished.
-train::RunDirectory resume_run(const fs::path& folder, const TimeSeriesConfig& config) {
+train::RunDirectory resume_run(const fs::path& folder, const TimeSeriesConfig& config, const TrainRequest& request) {
   train::RunDirectory run = train::RunDirectory::resume(folder);
   const TimeSeriesConfig before = resumed_config(folder / "config.toml", {});
-  if (config_text(before) != config_text(config)) run.write("config.toml", config_text(config));
+  if (config_text(before) == config_text(config)) return run;
+  check_can_go_on(folder, config, request);
+  run.write("config.toml", config_text(config));
   if (before.train.epochs != config.train.epochs || before.train.patience != config.train.patience) {
     fs::remove(folder / "result.json");
   }
@@ -98,16 +105,16 @@ RunOutcome run_or_discard(const TimeSeriesConfig& config, const TrainRequest& re
                           train::Progress& progress) {
   try {
     return run_time_series(config, data_search_path(request.data), run, progress);
-  } catch (const train::Failure& failure) {  // has left figures to look at
+  } catch (const train::Failure& failure) {
     run.log(std::string("failed: ") + failure.what());
+    run.metric({{"kind", "failure"}, {"reason", failure.what()}});
     throw;
   } catch (const std::exception&) {
-    if (!fs::exists(run.checkpoints())) run.discard();
+    const bool has_begun = fs::exists(run.checkpoints()) || run.metric_bytes() > 0;
+    if (!has_begun) run.discard();
     throw;
   }
 }
-
-std::string seed_folder(int64_t seed) { return "seed-" + std::to_string(seed); }
 
 // Seeds one after another; a seed that has a folder goes on where it stood.
 TrainSummary train_seeds(const fs::path& folder, TimeSeriesConfig config, int64_t count, const TrainRequest& request,
@@ -117,7 +124,7 @@ TrainSummary train_seeds(const fs::path& folder, TimeSeriesConfig config, int64_
   for (int64_t seed = first; seed < first + count; ++seed) {
     const fs::path own = folder / seed_folder(seed);
     config.train.seed = seed;
-    train::RunDirectory run = fs::exists(own / "config.toml") ? resume_run(own, config)
+    train::RunDirectory run = fs::exists(own / "config.toml") ? resume_run(own, config, request)
                                                               : train::RunDirectory::create(own, config_text(config));
     const RunOutcome outcome = run_or_discard(config, request, run, progress);
     if (outcome.interrupted) {
@@ -202,7 +209,8 @@ TrainSummary train_new(const TrainRequest& request, train::Progress& progress) {
     if (!fs::exists(folder / seed_folder(config.train.seed))) {  // nothing was begun
       fs::remove(folder / kSeedsFile);
       fs::remove(folder / kSeedsConfig);
-      if (made) fs::remove(folder);
+      std::error_code ignored;
+      if (made) fs::remove(folder, ignored);
     }
     throw;
   }
@@ -212,10 +220,13 @@ TrainSummary train_resumed(const fs::path& folder, const TrainRequest& request, 
   if (!fs::exists(folder / kSeedsFile)) {
     if (!fs::exists(folder / "config.toml")) throw Error(folder.string() + ": no run here (config.toml is missing)");
     const TimeSeriesConfig config = resumed_config(folder / "config.toml", request.set);
-    return train_one(resume_run(folder, config), config, request, progress);
+    return train_one(resume_run(folder, config, request), config, request, progress);
   }
   const TimeSeriesConfig config = resumed_config(folder / kSeedsConfig, request.set);
-  data::write_file_atomically(folder / kSeedsConfig, config_text(config));
+  if (config_text(config) != config_text(resumed_config(folder / kSeedsConfig, {}))) {
+    check_can_go_on(folder / seed_folder(config.train.seed), config, request);
+    data::write_file_atomically(folder / kSeedsConfig, config_text(config));
+  }
   const nlohmann::json seeds = train::read_json(folder / kSeedsFile);
   return train_seeds(folder, config, seeds.value("seeds", int64_t{1}), request, progress);
 }

@@ -17,8 +17,10 @@ FolderLock::FolderLock(const std::filesystem::path& folder, const std::string& t
   file_ = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (file_ < 0) throw Error(lock.string() + ": could not be opened: " + std::strerror(errno));
   if (flock(file_, LOCK_EX | LOCK_NB) == 0) return;
+  const int reason = errno;
   close(file_);
-  throw Error(folder.string() + ": " + taken);
+  throw Error(reason == EWOULDBLOCK ? folder.string() + ": " + taken
+                                    : lock.string() + ": could not be locked: " + std::strerror(reason));
 }
 
 FolderLock::FolderLock(FolderLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}

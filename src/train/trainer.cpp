@@ -76,10 +76,7 @@ class Trainer::Loop {
   }
 
   Outcome run();
-  void restore_best() {
-    const auto path = run_.path() / "best";
-    load_tensors(problem_.model(), load_checkpoint(path).model, path.string());
-  }
+  void restore_best();
 
  private:
   int64_t steps_per_epoch() const { return (batches_ + options_.accumulate - 1) / options_.accumulate; }
@@ -122,8 +119,8 @@ void Trainer::Loop::resume() {
   try {
     load(*newest);
   } catch (const Error& error) {
-    throw Error(std::string(error.what()) + "; to go on from the checkpoint before it, if there is one, remove " +
-                newest->string());
+    throw Error(std::string(error.what()) + "; if the file is damaged, remove " + newest->string() +
+                " to go on from the checkpoint before it");
   }
   run_.forget_metrics_after(state_.metric_bytes);
   saved_step_ = state_.step;
@@ -144,12 +141,20 @@ void Trainer::Loop::load(const std::filesystem::path& path) {
   state_ = std::move(state);
 }
 
-void Trainer::Loop::give_up(const std::string& reason) {
-  const bool clips = options_.clip > 0 && options_.clip <= 1;
-  const std::string text = reason + "; try a smaller optimizer.lr" + (clips ? "" : " or train.clip=1");
-  run_.metric({{"kind", "failure"}, {"epoch", state_.epoch + 1}, {"step", state_.step + 1}, {"reason", text}});
-  throw Failure(text);
+void Trainer::Loop::restore_best() {
+  const auto path = run_.path() / "best";
+  const Checkpoint best = load_checkpoint(path);
+  // They differ if a run went on from an old checkpoint and ended before it had come as far again.
+  const auto epoch = nlohmann::json::parse(best.state, nullptr, false).value("epoch", state_.best.epoch);
+  if (epoch != state_.best.epoch) {
+    throw Error(path.string() + ": has the weights of epoch " + std::to_string(epoch) + ", but epoch " +
+                std::to_string(state_.best.epoch) + " was chosen; resume with train.epochs=" + std::to_string(epoch) +
+                " or more");
+  }
+  load_tensors(problem_.model(), best.model, path.string());
 }
+
+void Trainer::Loop::give_up(const std::string& reason) { throw Failure(reason + "; " + smaller_steps(options_.clip)); }
 
 void Trainer::Loop::save() {
   if (saved_step_ == state_.step) return;
@@ -319,6 +324,8 @@ Outcome Trainer::Loop::run() {
   }
   save();
   average_.give_to_model();
+  // A run that is resumed with fewer epochs may stand at one that was not evaluated.
+  if (options_.keep == Keep::last && options_.evaluates && state_.best.epoch != state_.epoch) evaluate();
   progress_.finish();
   return outcome(false);
 }

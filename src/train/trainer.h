@@ -26,7 +26,7 @@ struct TrainOptions {
   int64_t batch = 16;
   int64_t accumulate = 1;  ///< batches per step of the optimizer
   double clip = 0;         ///< largest norm of the gradient; 0 = any
-  int64_t patience = 0;    ///< epochs without a better evaluation before the run ends; 0 = all epochs
+  int64_t patience = 0;    ///< epochs without a better evaluation before a run that keeps the best ends; 0 = all
   double average = 0;      ///< decay of the moving average of the weights; 0 = none
   Keep keep = Keep::best;
   int64_t evaluate_every = 1;         ///< epochs
@@ -69,7 +69,7 @@ class Trainer {
 
   /// To the end, or to an interrupt. At the end the model has the weights that an evaluation would see.
   Outcome run();
-  /// Gives the model the weights of the best epoch (RUN/best).
+  /// Gives the model the weights of the epoch that is kept (RUN/best).
   void restore_best();
 
  private:

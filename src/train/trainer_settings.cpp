@@ -10,7 +10,7 @@ void add_settings(Settings& settings, TrainOptions& train, OptimizerOptions& opt
   settings.add("train.clip", &train.clip, "largest norm of the gradient; 0 = any");
   settings.add("train.patience", &train.patience, "epochs without a better evaluation before the run ends; 0 = all");
   settings.add("train.average", &train.average,
-               "decay of the moving average of the weights, used after training; 0 = none");
+               "decay of the moving average of the weights that is evaluated and kept; 0 = none");
   settings.add("train.keep", choice(train.keep, {{"best", Keep::best}, {"last", Keep::last}}),
                "the epoch that a run ends with, of those evaluated");
   settings.add("train.evaluate_every", &train.evaluate_every, "epochs between evaluations (honest protocol)");

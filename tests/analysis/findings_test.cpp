@@ -71,6 +71,14 @@ TEST(Findings, LossNotFinite) {
   EXPECT_TRUE(has(facts, "not a finite number"));
 }
 
+TEST(Findings, ARunThatGaveUp) {
+  RunFacts facts = healthy();
+  facts.failure = "the loss became NaN at step 2; try a smaller optimizer.lr";
+  ASSERT_TRUE(has(facts, "The run gave up"));
+  EXPECT_EQ(findings(facts)[0].text, "It stopped: the loss became NaN at step 2.");
+  EXPECT_EQ(findings(facts)[0].advice, "You could try a smaller optimizer.lr, and look for huge values in the data.");
+}
+
 TEST(Findings, AccuracyAtChance) {
   RunFacts facts = healthy();  // chance 0.5, standard error 0.05: up to 0.6 is noise
   facts.test_accuracy = 0.59;
@@ -150,6 +158,9 @@ TEST(Findings, Overfitting) {
   facts.evaluation_loss.resize(4);
   facts.evaluation_epoch.resize(4);
   EXPECT_FALSE(has(facts, "overfits")) << "too few evaluations";
+  facts = overfitted(5, 1.5);
+  for (double& loss : facts.evaluation_loss) loss *= 0.006;
+  EXPECT_FALSE(has(facts, "overfits")) << "a loss of next to nothing";
 }
 
 TEST(Findings, CollapsedLambda) {

@@ -243,10 +243,16 @@ def test_a_model_of_times_wants_times(tmp_path):
         done(run("predict", folder, "--input", train))
         assert words in the_error(run("predict", folder, "--input", other), "predict")
         assert words in the_error(run("eval", folder, "--file", other), "eval")
+    trained = (*small, "--set", "model.time=bochner", "--train", file, "--test", bare, "--run", tmp_path / "c")
+    assert "no times, but the model was trained with" in the_error(run("train", *trained), "train")
+    far = tmp_path / "far.csv"
+    far.write_text("series,time,c0\nx,0,1\nx,1e60,2\n")
+    message = the_error(run("predict", tmp_path / "a", "--input", far), "predict")
+    assert message.startswith(f'{far}: series "x": spans ')
 
 
 def test_a_folder_of_seeds_is_not_a_model(tmp_path, data):
     folder = tmp_path / "seeds"
     done(run("train", *TINY, "--set", "train.epochs=1", "--data", data, "--run", folder, "--seeds", "2"))
     message = the_error(run("eval", folder, "--data", data), "eval")
-    assert message == f"{folder}: the runs of several seeds; name one of them, such as {folder / 'seed-1'}"
+    assert message == f"{folder}: holds the runs of several seeds; name one of them, seed-1 or so"

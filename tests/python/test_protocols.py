@@ -178,7 +178,7 @@ def test_without_a_share_for_test_there_is_no_test_accuracy(sets, tmp_path):
     folder = train(sets, "own", tmp_path / "run", *own)
     assert result(folder)["test"] is None
     assert (folder / "output.txt").read_text().startswith("no test (")
-    assert the_error(run("eval", folder), "eval") == "data.test_share: 0, so that there is no TEST"
+    assert the_error(run("eval", folder), "eval") == "data.test_share: 0, so this run has no TEST; give a file"
     paper = run("train", *SETTINGS, *own, "--protocol", "paper", "--run", tmp_path / "paper")
     assert the_error(paper, "train").startswith("data.test_share: expected more than 0 with the paper protocol")
 

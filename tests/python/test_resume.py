@@ -229,9 +229,12 @@ def test_a_damaged_checkpoint_is_named(data, unfinished, name, damage):
 def test_a_damaged_checkpoint_can_be_left_out(data, whole, unfinished):
     cut(newest(unfinished) / "model.safetensors")
     message = run("train", "--resume", unfinished, "--data", data).stderr
-    assert message.endswith(f"; to go on from the checkpoint before it, if there is one, remove {newest(unfinished)}\n")
+    advice = f"; if the file is damaged, remove {newest(unfinished)} to go on from the checkpoint before it\n"
+    assert message.endswith(advice)
     shutil.rmtree(newest(unfinished))
-    done(run("train", "--resume", unfinished, "--data", data))
+    answer = run("train", "--resume", unfinished, "--data", data)
+    done(answer)
+    assert "starts anew" not in answer.stderr
     assert_same_run(unfinished, whole)
 
 
@@ -243,14 +246,18 @@ def test_a_run_without_checkpoints_says_that_it_starts_anew(data, whole, unfinis
     assert_same_run(unfinished, whole)
 
 
-def test_a_run_does_not_go_on_with_other_series(unfinished, tmp_path):
-    before = tensor_bytes(unfinished)
-    answer = run("train", "--resume", unfinished, "--data", make_set(tmp_path / "other", seed=7))
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_run_does_not_go_on_with_other_series(finished, whole, unfinished, tmp_path):
+    if finished:
+        shutil.copy(whole / "result.json", unfinished)
+    before = {path: path.read_bytes() for path in unfinished.rglob("*") if path.is_file()}
+    more = ("--set", "train.epochs=7") if finished else ()
+    answer = run("train", "--resume", unfinished, *more, "--data", make_set(tmp_path / "other", seed=7))
     message = the_error(answer, "train")
     assert message.startswith(
         f"{unfinished / 'data.json'}: the training series of Tiny have changed since this run began"
     )
-    assert tensor_bytes(unfinished) == before
+    assert {path: path.read_bytes() for path in unfinished.rglob("*") if path.is_file()} == before
 
 
 def test_a_run_that_was_not_finite_fails_again_in_the_same_way(data, tmp_path):

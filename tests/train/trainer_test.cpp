@@ -240,6 +240,29 @@ TEST_F(TrainerTest, ACheckpointWithoutItsAverageIsNamed) {
   EXPECT_TRUE(contains(message, "step-16/optimizer.safetensors: tensor average.weight is missing")) << message;
 }
 
+TEST_F(TrainerTest, WeightsOfAnotherEpochThanTheChosenOneAreNotTaken) {
+  options.checkpoint_steps = 8;  // epoch 2 of 4
+  Blobs problem, again;
+  problem.accuracies = {0.2, 0.3, 0.9};
+  train(problem, "a");
+  std::filesystem::remove_all(folder / "a" / "checkpoints" / "step-16");
+  options.last_epoch = 2;
+  const std::string message = error_of([&] { train(again, "a", /*restore=*/true); });
+  EXPECT_TRUE(contains(message, "a/best: has the weights of epoch 3, but epoch 2 was chosen")) << message;
+}
+
+TEST_F(TrainerTest, AShortenedRunKeepsTheEpochItEndsWith) {
+  options.checkpoint_steps = 8;
+  options.keep = Keep::last;
+  options.evaluates = [](int64_t epoch) { return epoch == 1 || epoch == 4; };
+  Blobs problem, again;
+  train(problem, "a");
+  std::filesystem::remove_all(folder / "a" / "checkpoints" / "step-16");
+  options.last_epoch = 2;
+  EXPECT_EQ(train(again, "a", /*restore=*/true).best.epoch, 2);
+  EXPECT_EQ(again.evaluated_weights.size(), 1u);
+}
+
 TEST_F(TrainerTest, KeepsTheLastEpochIfAskedTo) {
   Blobs problem;
   problem.accuracies = {0.2, 0.9, 0.9, 0.5};

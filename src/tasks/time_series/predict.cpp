@@ -74,7 +74,7 @@ PredictSummary predict(TrainedModel& trained, const std::filesystem::path& input
   const auto flush = [&] {
     if (waiting.cases() > 0) {
       align_channels(trained.facts, waiting, file);
-      if (looks_at_times(trained.config)) check_times(trained.facts, waiting, file);
+      if (looks_at_times(trained.config)) check_times(trained.facts, !waiting.times.empty(), file);
       const std::string lines = lines_for(trained, waiting, file);
       if (!is_headed) write(head(trained.facts));  // not before the file has proved to fit
       is_headed = true;

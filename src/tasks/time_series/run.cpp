@@ -115,14 +115,16 @@ bool is_finite(const torch::nn::Module& model) {
 // Known failure signatures, each said once, as soon as it shows.
 class Watch {
  public:
-  Watch(TimeSeriesProblem& problem, RunDirectory& run, Progress& progress)
-      : problem_(problem), run_(run), progress_(progress) {}
+  Watch(TimeSeriesProblem& problem, double clip, RunDirectory& run, Progress& progress)
+      : problem_(problem), advice_(train::smaller_steps(clip)), run_(run), progress_(progress) {}
 
   void look() {
-    if (!is_finite(problem_.model())) {
-      throw train::Failure("the weights are no longer finite; try a smaller optimizer.lr or train.clip=1");
+    if (!is_finite(problem_.model())) throw train::Failure("the weights are no longer finite; " + advice_);
+    try {
+      analyse(problem_, run_);
+    } catch (const c10::Error&) {  // the decomposition of finite, but huge numbers
+      throw train::Failure("the spectrum of the scores cannot be computed; " + advice_);
     }
-    analyse(problem_, run_);
     for (const analysis::Finding& finding : analysis::findings(report::facts_of(report::load_run(run_.path())))) {
       if (finding.severity != analysis::Severity::warning || !said_.insert(finding.title).second) continue;
       say(run_, progress_, "note: " + finding.title + ". " + finding.text + " " + finding.advice);
@@ -131,20 +133,11 @@ class Watch {
 
  private:
   TimeSeriesProblem& problem_;
+  std::string advice_;
   RunDirectory& run_;
   Progress& progress_;
   std::set<std::string> said_;
 };
-
-// A run that goes on needs the series it began with: with others it would train on what it held out before.
-void check_same_data(const RunDirectory& run, const SeriesFacts& facts) {
-  const fs::path file = run.path() / "data.json";
-  if (!fs::exists(file)) return;
-  const std::string before = read_series_facts(file).fingerprint;
-  if (before.empty() || before == facts.fingerprint) return;
-  throw Error(file.string() + ": the training series of " + facts.name +
-              " have changed since this run began; a resumed run needs the same ones, or start a new run");
-}
 
 // What is worth knowing before the first step.
 void say_what_is_odd(const TimeSeriesConfig& config, const SeriesFacts& facts, RunDirectory& run, Progress& progress) {
@@ -209,8 +202,21 @@ void finish(const TimeSeriesConfig& config, bool has_test, TimeSeriesProblem& pr
 }  // namespace
 
 int64_t threads_of(const TimeSeriesConfig& config) {
-  return config.run.threads > 0 ? config.run.threads : std::max<int64_t>(std::thread::hardware_concurrency(), 1);
+  if (config.run.threads > 0) return config.run.threads;
+  return std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, train::kMostThreads);
 }
+
+// With other series it would train on what it held out before, and scale them otherwise.
+void check_same_data(const fs::path& run, const SeriesFacts& facts) {
+  const fs::path file = run / "data.json";
+  if (!fs::exists(file)) return;
+  const std::string before = read_series_facts(file).fingerprint;
+  if (before.empty() || before == facts.fingerprint) return;
+  throw Error(file.string() + ": the training series of " + facts.name +
+              " have changed since this run began; restore them, or start a new run");
+}
+
+std::string seed_folder(int64_t seed) { return "seed-" + std::to_string(seed); }
 
 TimeSeriesConfig read_config(const fs::path& run) {
   TimeSeriesConfig config;
@@ -231,12 +237,12 @@ RunOutcome run_time_series(const TimeSeriesConfig& config, const data::SearchPat
     throw Error("data.test_share: expected more than 0 with the paper protocol, which chooses by TEST, got 0");
   }
   TimeSeriesProblem problem = make_problem(config, data, config.run.protocol == Protocol::honest);
-  check_same_data(run, problem.data().facts);
+  check_same_data(run.path(), problem.data().facts);
   run.write("data.json", to_text(problem.data().facts));
   say(run, progress, describe(config, problem, parameter_count(problem.model())));
   say_what_is_odd(config, problem.data().facts, run, progress);
 
-  Watch watch(problem, run, progress);
+  Watch watch(problem, config.train.clip, run, progress);
   train::TrainOptions options = train_options(config);
   options.after_epoch = [&, every = std::max<int64_t>(options.epochs / kLooks, 1)](int64_t epoch) {
     if (epoch % every == 0 && epoch < options.epochs) watch.look();

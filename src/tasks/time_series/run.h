@@ -8,6 +8,7 @@
 
 #include "data/locate.h"
 #include "tasks/time_series/config.h"
+#include "tasks/time_series/series_facts.h"
 #include "train/evaluation.h"
 #include "train/progress.h"
 #include "train/run_directory.h"
@@ -42,6 +43,13 @@ struct RunOutcome {
 /// result.json. What it has to say goes to the progress display and to log.txt.
 RunOutcome run_time_series(const TimeSeriesConfig& config, const data::SearchPath& search, train::RunDirectory& run,
                            train::Progress& progress);
+
+/// Throws Error if the training series are not those that the run, if it has begun, wrote down in data.json.
+void check_same_data(const std::filesystem::path& run, const SeriesFacts& facts);
+
+/// In a folder of several seeds: how many, and the folder of each.
+inline constexpr const char* kSeedsFile = "seeds.json";
+std::string seed_folder(int64_t seed);
 
 /// The configuration of a run directory.
 TimeSeriesConfig read_config(const std::filesystem::path& run);

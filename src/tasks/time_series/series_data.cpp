@@ -23,7 +23,7 @@ data::TimeSeriesSet read_labelled(const fs::path& path) {
 }
 
 data::TimeSeriesSet scaled(data::TimeSeriesSet set, const SeriesFacts& facts, bool times, const fs::path& file) {
-  if (times) check_times(facts, set, file.string());
+  if (times) check_times(facts, !set.times.empty(), file.string());
   align(facts, set, file.string());
   apply(facts, set, file.string());
   return set;
@@ -72,15 +72,16 @@ data::Split SeriesData::test_split(const data::TimeSeriesSet& whole) const {
 void SeriesData::check_head_of_test(const data::TimeSeriesSet& train) const {
   const auto reader = data::open_series(test_);
   if (!reader->has_labels()) throw Error(test_.string() + ": the series have no class labels");
-  if (reader->channels() > 0) {
-    data::TimeSeriesSet head;
-    head.channels = reader->channels();
-    head.channel_names = reader->channel_names();
-    SeriesFacts wanted;
-    wanted.channels = train.channels;
-    wanted.channel_names = train.channel_names;
-    align_channels(wanted, head, test_.string());
-  }
+  SeriesFacts wanted;
+  wanted.channels = train.channels;
+  wanted.channel_names = train.channel_names;
+  wanted.has_times = !train.times.empty();
+  if (times_) check_times(wanted, reader->has_times(), test_.string());
+  if (reader->channels() == 0) return;  // a .ts file that does not say
+  data::TimeSeriesSet head;
+  head.channels = reader->channels();
+  head.channel_names = reader->channel_names();
+  align_channels(wanted, head, test_.string());
 }
 
 TrainingData SeriesData::load_training(bool hold_out) const {
@@ -112,7 +113,7 @@ TrainingData SeriesData::load_training(bool hold_out) const {
 }
 
 data::TimeSeriesSet SeriesData::load_test(const SeriesFacts& facts) const {
-  if (!has_test()) throw Error("data.test_share: 0, so that there is no TEST");
+  if (!has_test()) throw Error("data.test_share: 0, so this run has no TEST; give a file");
   if (!test_.empty()) return load_labelled(test_, facts, times_);
   const data::TimeSeriesSet whole = read_labelled(train_);
   return scaled(whole.subset(test_split(whole).held_out), facts, times_, train_);

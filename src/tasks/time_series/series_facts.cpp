@@ -1,6 +1,8 @@
 #include "tasks/time_series/series_facts.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "data/safetensors_header.h"  // in_quotes()
@@ -34,7 +36,9 @@ std::string_view bytes_of(const std::vector<T>& values) {
 
 std::string fingerprint_of(const data::TimeSeriesSet& set) {
   std::string names;
-  for (const std::string& name : set.class_names) names += name + '\n';
+  for (const auto* list : {&set.class_names, &set.channel_names}) {
+    for (const std::string& name : *list) names += name + '\n';
+  }
   std::string text;
   for (const std::string_view part : {bytes_of(set.values), bytes_of(set.times), bytes_of(set.offsets),
                                       bytes_of(set.labels), std::string_view(names)}) {
@@ -46,16 +50,16 @@ std::string fingerprint_of(const data::TimeSeriesSet& set) {
 }
 
 std::string to_text(const SeriesFacts& facts) {
-  const nlohmann::json json = {{"name", facts.name},
-                               {"channels", facts.channels},
-                               {"channel_names", facts.channel_names},
-                               {"tokens", facts.tokens},
-                               {"classes", facts.classes},
-                               {"mean", facts.scaling.mean},
-                               {"deviation", facts.scaling.deviation},
-                               {"time_step", facts.time_scaling.step},
-                               {"has_times", facts.has_times.value_or(false)},
-                               {"fingerprint", facts.fingerprint}};
+  nlohmann::json json = {{"name", facts.name},
+                         {"channels", facts.channels},
+                         {"channel_names", facts.channel_names},
+                         {"tokens", facts.tokens},
+                         {"classes", facts.classes},
+                         {"mean", facts.scaling.mean},
+                         {"deviation", facts.scaling.deviation},
+                         {"time_step", facts.time_scaling.step},
+                         {"fingerprint", facts.fingerprint}};
+  if (facts.has_times) json["has_times"] = *facts.has_times;
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
@@ -101,13 +105,18 @@ void apply(const SeriesFacts& facts, data::TimeSeriesSet& set, const std::string
   if (set.times.empty()) return;
   for (int64_t i = 0; i < set.cases(); ++i) {
     const std::span times(set.times.data() + set.offsets[i], static_cast<size_t>(set.length(i)));
+    const double steps = (times.back() - times.front()) / facts.time_scaling.step;
+    if (!(steps <= kFarthest)) {
+      throw Error(c10::str(file, ": series ", data::in_quotes(set.ids[i]), ": spans ", steps,
+                           " times the usual step of the training series, expected at most ", kFarthest));
+    }
     const std::vector<float> scaled = data::scaled_times(times, facts.time_scaling);
     std::copy(scaled.begin(), scaled.end(), times.begin());
   }
 }
 
-void check_times(const SeriesFacts& facts, const data::TimeSeriesSet& set, const std::string& file) {
-  if (!facts.has_times || *facts.has_times == !set.times.empty()) return;
+void check_times(const SeriesFacts& facts, bool has_times, const std::string& file) {
+  if (!facts.has_times || *facts.has_times == has_times) return;
   throw Error(file + (*facts.has_times ? ": the series have no times, but the model was trained with them"
                                        : ": the series have times, but the model was trained without them"));
 }

@@ -38,9 +38,9 @@ std::string fingerprint_of(const data::TimeSeriesSet& set);
 /// `file` begins, for a value so far from those of the training part that the model could not give a number for it.
 void apply(const SeriesFacts& facts, data::TimeSeriesSet& set, const std::string& file);
 
-/// Of a model that looks at times: throws Error, which `file` begins, if the training file had them and the set has
+/// Of a model that looks at times: throws Error, which `file` begins, if the training file had them and the file has
 /// not, or the other way round.
-void check_times(const SeriesFacts& facts, const data::TimeSeriesSet& set, const std::string& file);
+void check_times(const SeriesFacts& facts, bool has_times, const std::string& file);
 
 /// Checks the number of channels and brings named ones into the order of `facts`; either file may be without names.
 /// `file` begins the message of an Error.

@@ -8,8 +8,8 @@
 namespace primal::tasks {
 
 TrainedModel load_trained_model(const std::filesystem::path& run, int64_t threads) {
-  if (std::filesystem::exists(run / "seeds.json")) {
-    throw Error(run.string() + ": the runs of several seeds; name one of them, such as " + (run / "seed-1").string());
+  if (std::filesystem::exists(run / kSeedsFile)) {
+    throw Error(run.string() + ": holds the runs of several seeds; name one of them, " + seed_folder(1) + " or so");
   }
   if (!std::filesystem::exists(run / "config.toml")) {
     throw Error(run.string() + ": no run here (config.toml is missing)");
