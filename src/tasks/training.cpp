@@ -92,12 +92,10 @@ void check_can_go_on(const fs::path& folder, const TimeSeriesConfig& config, con
 train::RunDirectory resume_run(const fs::path& folder, const TimeSeriesConfig& config, const TrainRequest& request) {
   train::RunDirectory run = train::RunDirectory::resume(folder);
   const TimeSeriesConfig before = resumed_config(folder / "config.toml", {});
-  if (config_text(before) == config_text(config)) return run;
-  check_can_go_on(folder, config, request);
-  run.write("config.toml", config_text(config));
-  if (before.train.epochs != config.train.epochs || before.train.patience != config.train.patience) {
-    fs::remove(folder / "result.json");
-  }
+  const bool goes_on = before.train.epochs != config.train.epochs || before.train.patience != config.train.patience;
+  if (goes_on) check_can_go_on(folder, config, request);
+  if (config_text(before) != config_text(config)) run.write("config.toml", config_text(config));
+  if (goes_on) fs::remove(folder / "result.json");
   return run;
 }
 
