@@ -99,10 +99,11 @@ TEST_F(ReportPage, AsksForNothingFromOutside) {
 }
 
 TEST_F(ReportPage, ComparesSeveralRuns) {
-  FakeRun second;
+  FakeRun first, second;
   second.result["seed"] = 2;
+  first.config += "[model]\nrank = 5\n";
   second.config += "[model]\nrank = 7\n";
-  const auto runs = {load_run(FakeRun().write(folder / "a")), load_run(second.write(folder / "b"))};
+  const auto runs = {load_run(first.write(folder / "a")), load_run(second.write(folder / "b"))};
   const nlohmann::json data = data_of(report_page(runs));
   EXPECT_EQ(data["comparison"]["groups"][0]["runs"], nlohmann::json({0}));
   EXPECT_EQ(data["comparison"]["groups"][1]["runs"], nlohmann::json({1}));
