@@ -181,8 +181,9 @@ void CsvReader::read_time(std::string_view cell, Series& into) const {
 void CsvReader::read_label(std::string_view cell, Series& into) {
   if (cell.empty()) return;
   if (!into.label) {
-    if (!is_utf8(cell))
+    if (!is_utf8(cell)) {
       lines_.fail("series ", in_quotes(into.id), ": expected a label in UTF-8, got ", in_quotes(cell));
+    }
     into.label = cell;
     label_line_ = lines_.line_number();
   } else if (*into.label != cell) {

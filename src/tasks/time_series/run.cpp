@@ -191,8 +191,9 @@ RunResult result_of(const TimeSeriesConfig& config, const SeriesFacts& facts, co
 void finish(const TimeSeriesConfig& config, bool has_test, TimeSeriesProblem& problem, RunResult& result,
             RunDirectory& run) {
   problem.model().eval();
-  if (config.run.protocol == Protocol::honest && config.run.test && has_test)
+  if (config.run.protocol == Protocol::honest && config.run.test && has_test) {
     result.test = problem.evaluate(Part::test);
+  }
   result.parameters = parameter_count(problem.model());
   result.peak_memory_mb = static_cast<double>(train::peak_memory()) / (1 << 20);
   analyse(problem, run);
