@@ -15,6 +15,27 @@ namespace {
 
 constexpr int kFailed = 1, kInterrupted = 130;
 
+struct Options {
+  tasks::SweepRequest request;
+  std::string folder, protocol, train_file, test_file;
+  int64_t seed = -1, threads = -1;
+};
+
+// A flag is a short name of a key.
+tasks::SweepRequest request_of(const Options& options) {
+  tasks::SweepRequest request = options.request;
+  request.folder = options.folder;
+  const auto set = [&](const char* key, const std::string& value) {
+    if (!value.empty()) request.set.push_back(std::string(key) + "=" + value);
+  };
+  set("run.protocol", options.protocol);
+  set("data.train", options.train_file);
+  set("data.test", options.test_file);
+  if (options.seed >= 0) set("train.seed", std::to_string(options.seed));
+  if (options.threads >= 0) set("run.threads", std::to_string(options.threads));
+  return request;
+}
+
 int run(const tasks::SweepRequest& request) {
   const tasks::SweepSummary summary = tasks::sweep(request, [](const std::string& line) {
     std::fprintf(stderr, "%s\n", line.c_str());
@@ -41,42 +62,29 @@ void add_sweep(CLI::App& app, Command& chosen) {
       "  primal sweep uea/JapaneseVowels --vary model.rank=20,30,40 --vary loss.eta=0,0.1,0.5\n"
       "  primal sweep series/default --train mine.csv --vary model.rank=8,16 --seeds 3 --jobs 2\n"
       "The keys are listed by: primal train --keys");
-  auto request = std::make_shared<tasks::SweepRequest>();
-  auto folder = std::make_shared<std::string>(), protocol = std::make_shared<std::string>();
-  auto train_file = std::make_shared<std::string>(), test_file = std::make_shared<std::string>();
-  auto seed = std::make_shared<int64_t>(-1), threads = std::make_shared<int64_t>(-1);
-  command->add_option("PRESET", request->preset, "FAMILY/NAME, or a .toml file")->required();
-  command->add_option("--vary", request->vary, "KEY=VALUE,VALUE,...; may be given often")
+  auto options = std::make_shared<Options>();
+  tasks::SweepRequest& request = options->request;
+  command->add_option("PRESET", request.preset, "FAMILY/NAME, or a .toml file")->required();
+  command->add_option("--vary", request.vary, "KEY=VALUE,VALUE,...; may be given often")
       ->required()
       ->type_name("KEY=VALUES")
       ->allow_extra_args(false);
-  command->add_option("--set", request->set, "KEY=VALUE for all; may be given often")
+  command->add_option("--set", request.set, "KEY=VALUE for all; may be given often")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  command->add_option("--protocol", *protocol, "honest: by validation accuracy, TEST is not touched; paper: by TEST")
+  command
+      ->add_option("--protocol", options->protocol,
+                   "honest: by validation accuracy, TEST is not touched; paper: by TEST")
       ->check(CLI::IsMember({"honest", "paper"}));
-  command->add_option("--seeds", request->seeds, "runs of each combination")->check(at_least(1));
-  command->add_option("--jobs", request->jobs, "runs at the same time; they share the threads")->check(at_least(1));
-  command->add_option("--seed", *seed, "the first of them")->check(at_least(0));
-  command->add_option("--threads", *threads, "of all runs together; default: one per core")->check(at_least(0));
-  command->add_option("--train", *train_file, "own series (.ts or CSV) instead of the preset's set");
-  command->add_option("--test", *test_file, "own test series; without: a fifth of --train");
-  command->add_option("--run", *folder, "folder of the sweep; default sweeps/NAME");
-  command->add_option("--data", request->data, "folder to look for data sets first");
-  command->callback([&chosen, request, folder, protocol, train_file, test_file, seed, threads] {
-    chosen = [request, folder, protocol, train_file, test_file, seed, threads] {
-      request->folder = *folder;
-      const auto set = [&](const char* key, const std::string& value) {
-        if (!value.empty()) request->set.push_back(std::string(key) + "=" + value);
-      };
-      set("run.protocol", *protocol);
-      set("data.train", *train_file);
-      set("data.test", *test_file);
-      if (*seed >= 0) set("train.seed", std::to_string(*seed));
-      if (*threads >= 0) set("run.threads", std::to_string(*threads));
-      return run(*request);
-    };
-  });
+  command->add_option("--seeds", request.seeds, "runs of each combination")->check(at_least(1));
+  command->add_option("--jobs", request.jobs, "runs at the same time; they share the threads")->check(at_least(1));
+  command->add_option("--seed", options->seed, "the first of them")->check(at_least(0));
+  command->add_option("--threads", options->threads, "of all runs together; default: one per core")->check(at_least(0));
+  command->add_option("--train", options->train_file, "own series (.ts or CSV) instead of the preset's set");
+  command->add_option("--test", options->test_file, "own test series; without: a fifth of --train");
+  command->add_option("--run", options->folder, "folder of the sweep; default sweeps/NAME");
+  command->add_option("--data", request.data, "folder to look for data sets first");
+  command->callback([&chosen, options] { chosen = [options] { return run(request_of(*options)); }; });
 }
 
 }  // namespace primal::cli

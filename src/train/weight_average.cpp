@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "primal/error.h"
-
 namespace primal::train {
 
 namespace {
@@ -56,14 +54,8 @@ void WeightAverage::load_state(Tensors& state, const std::string& file) {
   std::vector<torch::Tensor> loaded;
   for (size_t i = 0; i < names_.size(); ++i) {
     const std::string key = key_of(names_[i]);
-    auto found = state.extract(key);
-    if (found.empty()) throw Error(file + ": tensor " + key + " is missing");
-    const torch::Tensor &value = found.mapped(), &expected = averages_[i];
-    if (value.sizes() != expected.sizes() || value.scalar_type() != expected.scalar_type()) {
-      throw Error(c10::str(file, ": tensor ", key, " is ", value.scalar_type(), " ", value.sizes(),
-                           ", the model needs ", expected.scalar_type(), " ", expected.sizes()));
-    }
-    loaded.push_back(value);
+    loaded.push_back(tensor_like(state, key, averages_[i], file));
+    state.erase(key);
   }
   copy(loaded, averages_);
 }
