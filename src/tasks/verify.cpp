@@ -41,16 +41,28 @@ std::vector<TensorError> compare(const GoldenFile& file, const Tensors& expected
   return result;
 }
 
+// What a kind of golden file has, and what it asks for.
+struct Kind {
+  std::string name;
+  Tensors (*expected)(const GoldenFile& file);
+  Tensors (*computed)(const GoldenFile& file, at::ScalarType dtype);
+};
+
+Kind golden_kind(const GoldenFile& file) {
+  if (!file.has("model")) return {file.text("variant"), expected_layer_results, computed_layer_results};
+  const std::string name = file.text("model") + " (" + file.text("layers") + ")";
+  if (!file.has("steps")) return {name, expected_model_results, computed_model_results};
+  return {name + ", " + file.text("steps") + " training steps", expected_training_results, computed_training_results};
+}
+
 Verification verify(const GoldenFile& file) {
-  const bool model = file.has("model");
-  const auto expected = model ? expected_model_results : expected_layer_results;
-  const auto computed = model ? computed_model_results : computed_layer_results;
+  const Kind kind = golden_kind(file);
   const at::Tensor& x = file.tensor("x");
   if (x.dim() != 3) file.fail(c10::str("x must be [B, N, width], got ", x.sizes()));
   return {
-      model ? file.text("model") + " (" + file.text("layers") + ")" : file.text("variant"),
+      kind.name,
       c10::str("B=", x.size(0), " N=", x.size(1), " D=", file.text("D"), " H=", file.text("H"), " s=", file.text("s")),
-      compare(file, expected(file), computed(file, at::kDouble), computed(file, at::kFloat))};
+      compare(file, kind.expected(file), kind.computed(file, at::kDouble), kind.computed(file, at::kFloat))};
 }
 
 }  // namespace

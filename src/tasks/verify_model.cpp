@@ -5,11 +5,13 @@
 #include <sstream>
 
 #include "models/sequence_classifier.h"
+#include "train/optimizer.h"
 
 namespace primal::tasks {
 
 namespace {
 
+// Naming scheme of the parameters; refuses models that we do not know.
 const char* kind_of(const GoldenFile& file) {
   if (file.text("model") != "time_series_classifier") file.fail("unknown model \"" + file.text("model") + "\"");
   return "time_series";
@@ -42,6 +44,7 @@ nn::EncoderLayerOptions layer_options(const GoldenFile& file, const std::string&
 }
 
 models::SequenceClassifierOptions model_options(const GoldenFile& file) {
+  kind_of(file);
   models::SequenceClassifierOptions options{.channels = file.number<int64_t>("features"),
                                             .classes = file.number<int64_t>("classes"),
                                             .tokens = file.number<int64_t>("N"),
@@ -54,6 +57,46 @@ models::SequenceClassifierOptions model_options(const GoldenFile& file) {
   return options;
 }
 
+// The network of the file with the parameters and the batch that the file has.
+class GoldenModel {
+ public:
+  struct Results {
+    at::Tensor logits;
+    std::vector<KsvdTerms> terms;
+    at::Tensor ksvd, loss;
+  };
+
+  GoldenModel(const GoldenFile& file, at::ScalarType dtype)
+      : x(file.tensor("x").to(dtype).clone().requires_grad_()),
+        network(model_options(file)),
+        padding_(file.tensor("mask").eq(0)),
+        classes_(file.tensor("y")),
+        eta_(file.number<double>("eta")) {
+    network->to(dtype);
+    file.load_parameters(*network, "state.", kind_of(file));
+  }
+
+  Results forward() {
+    auto [logits, terms] = network->forward({.x = x, .padding = padding_});
+    const at::Tensor ksvd = ksvd_loss(terms, /*eta=*/1, KsvdReduction::none);
+    return {logits, terms, ksvd, at::cross_entropy_loss(logits, classes_) + eta_ * ksvd.mean()};
+  }
+
+  at::Tensor x;
+  models::SequenceClassifier network;
+
+ private:
+  at::Tensor padding_, classes_;
+  double eta_;
+};
+
+train::Optimizer optimizer_of(const GoldenFile& file, const torch::nn::Module& network) {
+  std::vector<train::Optimizer::Parameter> parameters;
+  for (const auto& item : network.named_parameters()) parameters.push_back({item.key(), item.value()});
+  return {std::move(parameters),
+          {.kind = train::optimizer_kind(file.text("optimizer")), .lr = file.number<double>("lr")}};
+}
+
 }  // namespace
 
 Tensors expected_model_results(const GoldenFile& file) {
@@ -63,21 +106,42 @@ Tensors expected_model_results(const GoldenFile& file) {
 }
 
 Tensors computed_model_results(const GoldenFile& file, at::ScalarType dtype) {
-  const char* kind = kind_of(file);
-  models::SequenceClassifier model(model_options(file));
-  model->to(dtype);
-  file.load_parameters(*model, "state.", kind);
-  const at::Tensor x = file.tensor("x").to(dtype).clone().requires_grad_();
-  auto [logits, terms] = model->forward({.x = x, .padding = file.tensor("mask").eq(0)});
+  GoldenModel model(file, dtype);
+  const GoldenModel::Results results = model.forward();
+  results.loss.backward();
   std::vector<at::Tensor> objectives;
-  for (const KsvdTerms& layer : terms) objectives.push_back(layer.objective());
-  const at::Tensor ksvd = ksvd_loss(terms, /*eta=*/1, KsvdReduction::none);
-  const at::Tensor loss = at::cross_entropy_loss(logits, file.tensor("y")) + file.number<double>("eta") * ksvd.mean();
-  loss.backward();
-
-  Tensors result = gradients_of(*model, x);
-  result.merge(Tensors{{"logits", logits}, {"J", at::stack(objectives)}, {"ksvd", ksvd}, {"loss", loss}});
+  for (const KsvdTerms& layer : results.terms) objectives.push_back(layer.objective());
+  Tensors result = gradients_of(*model.network, model.x);
+  result.merge(Tensors{
+      {"logits", results.logits}, {"J", at::stack(objectives)}, {"ksvd", results.ksvd}, {"loss", results.loss}});
   return result;
+}
+
+Tensors expected_training_results(const GoldenFile& file) {
+  Tensors result;
+  for (const char* name : {"losses", "gradient_norms", "logits"}) result[name] = file.tensor(name);
+  return result;
+}
+
+Tensors computed_training_results(const GoldenFile& file, at::ScalarType dtype) {
+  const auto steps = file.number<int64_t>("steps");
+  if (steps != file.tensor("losses").numel()) {
+    file.fail(c10::str("losses of ", file.tensor("losses").numel(), " steps, the metadata asks for ", steps));
+  }
+  GoldenModel model(file, dtype);
+  train::Optimizer optimizer = optimizer_of(file, *model.network);
+  std::vector<double> losses, norms;
+  for (int64_t step = 0; step < steps; ++step) {
+    const at::Tensor loss = model.forward().loss;
+    loss.backward();
+    losses.push_back(loss.item<double>());
+    norms.push_back(optimizer.gradient_norm());
+    optimizer.step(optimizer.options().lr, train::clip_scale(norms.back(), file.number<double>("clip")));
+    optimizer.zero_grad();
+  }
+  return {{"losses", at::tensor(losses, at::kDouble)},
+          {"gradient_norms", at::tensor(norms, at::kDouble)},
+          {"logits", model.forward().logits}};
 }
 
 }  // namespace primal::tasks

@@ -9,4 +9,9 @@ namespace primal::tasks {
 Tensors expected_model_results(const GoldenFile& file);
 Tensors computed_model_results(const GoldenFile& file, at::ScalarType dtype);
 
+/// Files with "steps" in the metadata: that many training steps on the batch. Losses and norms of the gradient before
+/// each, and the logits after the last.
+Tensors expected_training_results(const GoldenFile& file);
+Tensors computed_training_results(const GoldenFile& file, at::ScalarType dtype);
+
 }  // namespace primal::tasks

@@ -185,6 +185,8 @@ Optimizer::Optimizer(std::vector<Parameter> parameters, OptimizerOptions options
   }
 }
 
+double clip_scale(double norm, double largest) { return largest > 0 ? std::min(1.0, largest / (norm + 1e-6)) : 1; }
+
 double Optimizer::gradient_norm() const {
   std::vector<at::Tensor> gradients;
   Blocks blocks;

@@ -3,7 +3,7 @@
 //   Optimizer optimizer({{"head.weight", head->weight}, {"head.bias", head->bias, /*decay=*/false}}, {.lr = 1e-3});
 //   loss.backward();
 //   const double norm = optimizer.gradient_norm();
-//   optimizer.step(lr, norm > 4 ? 4 / norm : 1);   // clipping costs no pass of its own
+//   optimizer.step(lr, clip_scale(norm, 4));   // clipping costs no pass of its own
 //   optimizer.zero_grad();
 //
 // Each step is one pass over memory in one parallel region. The result does not depend on the number of threads.
@@ -45,6 +45,9 @@ struct OptimizerOptions {
 
 /// Throws Error that names the option, what was expected and what came.
 void check(const OptimizerOptions& options);
+
+/// What a gradient is taken times so that its norm is at most `largest` (0 = any), as clip_grad_norm_ of PyTorch does.
+double clip_scale(double norm, double largest);
 
 class Optimizer {
  public:

@@ -200,8 +200,7 @@ void Trainer::Loop::take_step(InputsAhead& inputs) {
   const double norm = optimizer_.gradient_norm();
   const OptimizerOptions& optimizer = optimizer_.options();
   const double base_momentum = optimizer.kind == OptimizerKind::sgd ? optimizer.momentum : optimizer.beta1;
-  optimizer_.step(learning_rate(schedule_, optimizer.lr, state_.step),
-                  options_.clip > 0 && norm > options_.clip ? options_.clip / norm : 1,
+  optimizer_.step(learning_rate(schedule_, optimizer.lr, state_.step), clip_scale(norm, options_.clip),
                   momentum(schedule_, base_momentum, state_.step));
   ++state_.step;
   average_.update(state_.step);

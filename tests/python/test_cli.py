@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "build" / "release" / "bin" / "primal"
 GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.safetensors"))
 MODEL_FILES = [p for p in GOLDEN if p.name.startswith("time_series")]
+TRAINING_FILES = [p for p in MODEL_FILES if p.stem.endswith("_training")]
 LAYER_FILES = [p for p in GOLDEN if p not in MODEL_FILES]
 
 
@@ -64,7 +65,7 @@ def test_verify_accepts_golden_files(path, cpu):
     result = run("verify", path, **({"PRIMAL_CPU": cpu} if cpu else {}))
     assert result.returncode == 0, result.stdout + result.stderr
     gradients = sum(name.startswith("grad.") for name in load(path)[0])
-    others = 8 if path in LAYER_FILES else 4
+    others = 8 if path in LAYER_FILES else 3 if path in TRAINING_FILES else 4
     assert f"ok: {gradients + others} tensors, 0 above tolerance" in result.stdout
 
 
@@ -77,6 +78,16 @@ def test_verify_finds_a_wrong_tensor(tmp_path, name):
     assert result.returncode == 1
     assert result.stdout.count("above 1e-10 in double") == 1
     assert "FAILED: 20 tensors, 1 above tolerance" in result.stdout
+
+
+@pytest.mark.parametrize(("key", "value"), [("optimizer", "adam"), ("lr", "0.00101"), ("clip", "4.001"), ("eta", "0")])
+@pytest.mark.parametrize("path", TRAINING_FILES, ids=lambda p: p.stem)
+def test_verify_finds_training_that_was_done_otherwise(tmp_path, path, key, value):
+    tensors, metadata = load(path)
+    save_file(tensors, tmp_path / "other.safetensors", metadata | {key: value})
+    result = run("verify", tmp_path / "other.safetensors")
+    assert result.returncode == 1
+    assert "above 1e-10 in double" in result.stdout
 
 
 def golden_by_oracle(batch, tokens, heads, head_dim, rank, rank_multi):
@@ -140,6 +151,10 @@ def broken_files():
     yield 'unknown attention "other"', tensors, metadata | {"layers": "other,primal"}
     yield "head.weight has shape", tensors, metadata | {"classes": "5"}
     yield "no parameter encoder.layers.2", tensors, metadata | {"layers": "softmax,primal,primal"}
+    tensors, metadata = load(TRAINING_FILES[0])
+    yield "losses of 40 steps, the metadata asks for 4000000000", tensors, metadata | {"steps": "4000000000"}
+    yield 'optimizer "adamm" is unknown, expected one of adamw, adam', tensors, metadata | {"optimizer": "adamm"}
+    yield 'no "clip" in the metadata', tensors, {k: v for k, v in metadata.items() if k != "clip"}
 
 
 @pytest.mark.parametrize(

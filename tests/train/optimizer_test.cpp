@@ -324,4 +324,16 @@ TEST(Optimizer, NamesGoBothWays) {
 }
 
 }  // namespace
+TEST(ClipScale, TakesLongGradientsToTheLargestNorm) {
+  EXPECT_NEAR(clip_scale(8, 4) * 8, 4, 1e-6);
+  EXPECT_NEAR(clip_scale(4.1, 4) * 4.1, 4, 1e-6);
+  EXPECT_LE(clip_scale(1e30, 4) * 1e30, 4);
+}
+
+TEST(ClipScale, LeavesShortGradientsAndNoLimitAlone) {
+  EXPECT_EQ(clip_scale(3.9, 4), 1);
+  EXPECT_EQ(clip_scale(0, 4), 1);
+  EXPECT_EQ(clip_scale(1e30, 0), 1);
+}
+
 }  // namespace primal::train
