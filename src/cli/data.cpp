@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "data/locate.h"
 #include "data/series_reader.h"
 #include "data/summary.h"
@@ -35,7 +36,7 @@ void print(const char* part, const data::Summary& summary) {
   if (summary.classes.empty()) return;
   std::printf("  classes   %zu\n", summary.classes.size());
   for (const auto& [name, cases] : summary.classes) {
-    std::printf("    %-20s %6ld  %5.1f %%\n", name.c_str(), cases,
+    std::printf("    %s %6ld  %5.1f %%\n", padded(name, 20).c_str(), cases,
                 100.0 * static_cast<double>(cases) / static_cast<double>(summary.cases));
   }
 }

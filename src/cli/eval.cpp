@@ -8,6 +8,7 @@
 
 #include "cli/checks.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 
 namespace primal::cli {
 
@@ -30,7 +31,8 @@ void print(const tasks::EvalResult& result) {
     const auto share = [&](int64_t of) {
       return of > 0 ? 100.0 * static_cast<double>(confusion[i][i]) / static_cast<double>(of) : 0.0;
     };
-    std::printf("%-16s %8ld %6.1f %% %6.1f %%\n", result.classes[i].c_str(), truth, share(truth), share(predicted));
+    std::printf("%s %8ld %6.1f %% %6.1f %%\n", padded(result.classes[i], 16).c_str(), truth, share(truth),
+                share(predicted));
   }
 }
 

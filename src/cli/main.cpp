@@ -2,9 +2,11 @@
 #include <c10/util/Exception.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <new>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,15 +31,28 @@ int complain(const CLI::App& app, const std::string& message) {
   return kWrongUsage;
 }
 
-// A word that is no command. CLI11 would only say that a command is missing.
-void check_command(const CLI::App& app, const std::vector<std::string>& words) {
-  if (words.empty() || words.front().starts_with('-')) return;
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands({})) {
-    if (command->get_name() == words.front()) return check_command(*command, {words.begin() + 1, words.end()});
-    names.push_back(command->get_name());
+using Words = std::span<const std::string>;
+
+// The words after options that stand before a command: `--data DIR list`.
+Words after_options(const CLI::App& app, Words words) {
+  while (!words.empty() && words.front().starts_with('-')) {
+    const CLI::Option* option = app.get_option_no_throw(words.front());
+    const size_t taken = option != nullptr && option->get_items_expected_max() > 0 ? 2 : 1;
+    words = words.subspan(std::min(taken, words.size()));
   }
+  return words;
+}
+
+// A word that is no command. CLI11 would only say that a command is missing.
+void check_command(const CLI::App& app, Words words) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   if (names.empty()) return;  // what follows a command are its arguments
+  words = after_options(app, words);
+  if (words.empty()) return;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name() == words.front()) return check_command(*command, words.subspan(1));
+  }
   const auto meant = primal::data::nearest(words.front(), names);
   throw primal::Error("there is no command " + words.front() + (meant ? "; did you mean " + *meant + "?" : "") +
                       " (--help lists all)");
@@ -69,7 +84,7 @@ int main(int argc, char** argv) {
   primal::cli::add_verify(app, chosen);
   try {
     primal::train::keep_freed_memory();
-    check_command(app, {argv + 1, argv + argc});
+    check_command(app, std::vector<std::string>(argv + 1, argv + argc));
     app.parse(argc, argv);
     primal::kernels::use_cpu_target_of_environment();
     const int exit_code = chosen();

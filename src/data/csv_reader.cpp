@@ -44,7 +44,6 @@ class CsvReader final : public SeriesReader {
   CsvHeader head_;
   std::size_t series_column_ = 0;
   std::map<std::string, int64_t> first_lines_;  // of every series so far
-  int64_t first_line_ = 0;                      // of this series
   int64_t label_line_ = 0;                      // where the label or target of this series stands
   std::string storage_;
 };
@@ -116,8 +115,8 @@ void CsvReader::read_row(std::string_view line, Series& into) {
 void CsvReader::read_id(std::string_view line, Series& into) {
   into.id = id_of(line);
   if (into.id.empty()) lines_.fail("expected the id of a series, got nothing");
-  first_line_ = lines_.line_number();
-  const auto [before, is_new] = first_lines_.emplace(into.id, first_line_);
+  into.line = lines_.line_number();
+  const auto [before, is_new] = first_lines_.emplace(into.id, into.line);
   if (is_new) return;
   lines_.fail("series ", in_quotes(into.id), ": expected its rows to stand together, got one apart from those of line ",
               before->second);
@@ -213,7 +212,7 @@ void CsvReader::finish(Series& into) const {
   }
   const bool complete = (into.label || !header_.has_labels) && (into.target || !header_.has_targets);
   if (complete) return;
-  lines_.fail_at(first_line_, "series ", in_quotes(into.id), ": expected a ", header_.has_labels ? "label" : "target",
+  lines_.fail_at(into.line, "series ", in_quotes(into.id), ": expected a ", header_.has_labels ? "label" : "target",
                  " in one of its rows, got none");
 }
 

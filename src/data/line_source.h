@@ -24,7 +24,7 @@ class LineSource {
   LineSource(std::string name, std::string_view text);
 
   /// The next line without its end (LF or CRLF), valid until the next call; false at the end. A byte order mark at the
-  /// start is dropped; a zero byte is an error, as no text has one.
+  /// start is dropped; a zero byte is an error, as no text has one, and so is a CR inside the first line.
   bool next(std::string_view& line);
   /// The next call of next() gives the last line again. Once between two calls.
   void put_back() { again_ = true; }

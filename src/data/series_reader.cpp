@@ -38,13 +38,11 @@ std::vector<std::string> sorted_classes(const std::set<std::string>& names) {
   return result;
 }
 
-/// All cases or none must have what `has` says of each.
-void check_all_or_none(const std::string& file_name, const TimeSeriesSet& set, const std::vector<bool>& has,
-                       std::string_view what) {
-  const auto with = std::ranges::find(has, true), without = std::ranges::find(has, false);
-  if (with == has.end() || without == has.end()) return;
-  fail(file_name, "expected all series or none to have a ", what, ", got one for series ",
-       in_quotes(set.ids[with - has.begin()]), " and none for series ", in_quotes(set.ids[without - has.begin()]));
+/// All series of a file must have a label, or none; the same for targets. `expected`: what the first one has.
+void check_same(const std::string& file_name, const Series& series, std::string_view what, bool expected, bool has) {
+  if (has == expected) return;
+  fail(file_name + ":" + std::to_string(series.line), "series ", in_quotes(series.id), ": expected ",
+       expected ? "a " : "no ", what, " as for the first series, got ", has ? "one" : "none");
 }
 
 void append(TimeSeriesSet& set, Series& series) {
@@ -75,10 +73,11 @@ std::unique_ptr<SeriesReader> open_series(const fs::path& path, const ReadOption
 TimeSeriesSet read_all(SeriesReader& reader, const std::string& file_name) {
   TimeSeriesSet set;
   std::vector<std::string> labels;
-  std::vector<bool> has_label, has_target;
+  bool has_label = false, has_target = false;
   for (Series series; reader.next(series);) {
-    has_label.push_back(series.label.has_value());
-    has_target.push_back(series.target.has_value());
+    if (set.cases() == 0) has_label = series.label.has_value(), has_target = series.target.has_value();
+    check_same(file_name, series, "label", has_label, series.label.has_value());
+    check_same(file_name, series, "target", has_target, series.target.has_value());
     if (series.label) labels.push_back(std::move(*series.label));
     append(set, series);
   }
@@ -86,8 +85,6 @@ TimeSeriesSet read_all(SeriesReader& reader, const std::string& file_name) {
   set.channels = reader.channels();
   set.channel_names = reader.channel_names();
   set.class_names = reader.class_names();
-  check_all_or_none(file_name, set, has_label, "label");
-  check_all_or_none(file_name, set, has_target, "target");
   set_labels(set, labels);
   return set;
 }

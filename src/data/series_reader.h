@@ -27,7 +27,8 @@ struct ReadOptions {
 
 /// One case.
 struct Series {
-  std::string id;  ///< a .ts file numbers its cases from 0
+  std::string id;    ///< a .ts file numbers its cases from 0
+  int64_t line = 0;  ///< of the file where it begins, from 1
   int64_t length = 0;
   std::vector<float> values;  ///< [length, channels]; NaN = missing
   std::vector<double> times;  ///< [length], strictly increasing; empty = evenly spaced

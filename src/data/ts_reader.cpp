@@ -74,6 +74,7 @@ void TsReader::read_case(std::string_view line, Series& into) {
   check_channels(channels);
   check_length(case_length_);
   into.id = std::to_string(cases_);
+  into.line = lines_.line_number();
   into.length = case_length_;
   into.values.resize(by_channel_.size());
   for (int64_t c = 0; c < channels; ++c) {

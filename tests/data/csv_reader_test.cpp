@@ -81,7 +81,7 @@ TEST(CsvReader, ForPredictionLabelsMayBeAbsent) {
     EXPECT_TRUE(from_csv("series,x,target\na,1,"s + label + "\n", kForPrediction).targets.empty());
   }
   EXPECT_EQ(error_of([] { from_csv("series,x,target\na,1,\nb,2,3\n", kForPrediction); }),
-            "a.csv: expected all series or none to have a target, got one for series \"b\" and none for series \"a\"");
+            "a.csv:3: series \"b\": expected no target as for the first series, got one");
 }
 
 struct Broken {

@@ -85,7 +85,7 @@ TEST(TsReader, ForPredictionLabelsMayBeAbsent) {
   EXPECT_TRUE(from_ts(head + "1,2:3,4:?\n1:2:\n", kForPrediction).labels.empty());
   EXPECT_EQ(from_ts(head + "1,2:3,4:b\n", kForPrediction).labels, (std::vector<int64_t>{1}));
   EXPECT_EQ(error_of([&] { from_ts(head + "1,2:3,4:b\n1:2\n", kForPrediction); }),
-            "a.ts: expected all series or none to have a label, got one for series \"0\" and none for series \"1\"");
+            "a.ts:5: series \"1\": expected a label as for the first series, got none");
   const std::string undeclared = "@classLabel true 1 2\n@data\n";
   EXPECT_EQ(from_ts(undeclared + "1,2:3,4\n1:2\n", kForPrediction).channels, 2);
   EXPECT_EQ(from_ts(undeclared + "1,2:3,4:2\n1:2:1\n", kForPrediction).labels, (std::vector<int64_t>{1, 0}));

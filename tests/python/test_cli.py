@@ -195,6 +195,8 @@ def test_help_and_version_exit_with_0(arguments):
     ("words", "message"),
     [
         (["trian"], "primal: there is no command trian; did you mean train? (--help lists all)"),
+        (["data", "--data", "x", "lst"], "primal: there is no command lst; did you mean list? (--help lists all)"),
+        (["data", "--data=x", "inf"], "primal: there is no command inf; did you mean info? (--help lists all)"),
         (["data", "lst"], "primal: there is no command lst; did you mean list? (--help lists all)"),
         (["train", "--seed", "-1"], "primal train: --seed: expected a whole number, at least 0, got -1; try --help"),
         (["train", "--seed", "x"], "primal train: --seed: expected a whole number, at least 0, got x; try --help"),

@@ -99,3 +99,18 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
 def test_info_takes_the_name_of_a_preset_too(folder, tmp_path):
     plain, preset = (done(run("data", "--data", folder, "info", name, cwd=tmp_path)) for name in ("Tiny", "uea/Tiny"))
     assert plain == preset
+
+
+def test_classes_line_up_whatever_their_letters(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("series,x,label\na,1,schön\nb,2,zwölf\nc,3,plain\n", encoding="utf-8")
+    lines = done(run("data", "info", file)).splitlines()[-3:]
+    assert [line.split()[0] for line in lines] == ["plain", "schön", "zwölf"]
+    assert len({line.index(" 1 ") for line in lines}) == 1
+
+
+def test_files_whose_lines_end_in_cr_alone_are_named(tmp_path):
+    file = tmp_path / "old.csv"
+    file.write_bytes(b"series,x,label\ra,1,u\rb,2,v\r")
+    message = the_error(run("data", "info", file), "data")
+    assert message == f"{file}:1: expected lines that end in LF or CR LF, got a CR alone at column 15"

@@ -7,7 +7,20 @@ import signal
 import time
 
 import pytest
-from series_files import TINY, done, make_set, metrics, result, run, start, tensor_bytes, the_error, wait_until
+from series_files import (
+    TINY,
+    done,
+    make_series,
+    make_set,
+    metrics,
+    result,
+    run,
+    start,
+    tensor_bytes,
+    the_error,
+    wait_until,
+    write_ts,
+)
 
 pytest.importorskip("tensorboard")
 from tensorboard_events import read_events
@@ -258,6 +271,18 @@ def test_a_run_does_not_go_on_with_other_series(finished, whole, unfinished, tmp
         f"{unfinished / 'data.json'}: the training series of Tiny have changed since this run began"
     )
     assert {path: path.read_bytes() for path in unfinished.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("part", ["TRAIN", "TEST"])
+def test_a_run_that_chooses_by_test_does_not_go_on_with_another(part, tmp_path):
+    data, folder = make_set(tmp_path / "data"), tmp_path / "run"
+    command = (*TINY, "--protocol", "paper", "--set", "train.epochs=2", "--data", data)
+    done(run("train", *command, "--run", folder))
+    write_ts(data / f"Tiny_{part}.ts", make_series(30, 77))
+    answer = run("train", "--resume", folder, "--set", "train.epochs=4", "--data", data)
+    which = "training" if part == "TRAIN" else "TEST"
+    assert the_error(answer, "train").startswith(f"{folder / 'data.json'}: the {which} series of Tiny have changed")
+    assert (folder / "result.json").exists()
 
 
 def test_a_run_that_was_not_finite_fails_again_in_the_same_way(data, tmp_path):

@@ -207,14 +207,19 @@ int64_t threads_of(const TimeSeriesConfig& config) {
   return std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, train::kMostThreads);
 }
 
-// With other series it would train on what it held out before, and scale them otherwise.
+// With other training series it would train on what it held out before, and scale them otherwise. With another TEST the
+// best epoch would be chosen among accuracies that cannot be compared.
 void check_same_data(const fs::path& run, const SeriesFacts& facts) {
   const fs::path file = run / "data.json";
   if (!fs::exists(file)) return;
-  const std::string before = read_series_facts(file).fingerprint;
-  if (before.empty() || before == facts.fingerprint) return;
-  throw Error(file.string() + ": the training series of " + facts.name +
-              " have changed since this run began; restore them, or start a new run");
+  const SeriesFacts before = read_series_facts(file);
+  const auto check = [&](const char* which, const std::string& then, const std::string& now) {
+    if (then.empty() || now.empty() || then == now) return;
+    throw Error(file.string() + ": the " + which + " series of " + facts.name +
+                " have changed since this run began; restore them, or start a new run");
+  };
+  check("training", before.fingerprint, facts.fingerprint);
+  check("TEST", before.test_fingerprint, facts.test_fingerprint);
 }
 
 std::string seed_folder(int64_t seed) { return "seed-" + std::to_string(seed); }

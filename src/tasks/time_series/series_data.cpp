@@ -38,6 +38,7 @@ fs::path existing(const char* key, const std::string& file) {
 
 SeriesData::SeriesData(const TimeSeriesConfig& config, const data::SearchPath& search)
     : times_(looks_at_times(config)),
+      chooses_by_test_(config.run.protocol == Protocol::paper),
       validation_(config.data.validation),
       test_share_(0),
       seed_(static_cast<uint64_t>(config.train.seed)) {
@@ -107,6 +108,7 @@ TrainingData SeriesData::load_training(bool hold_out) const {
   data.train.name = name_;
   data.facts = facts_of(data.train);
   data.facts.fingerprint = fingerprint;
+  if (chooses_by_test_ && !test_.empty()) data.facts.test_fingerprint = fingerprint_of(read_labelled(test_));
   apply(data.facts, data.train, train_.string());
   apply(data.facts, data.validation, train_.string());
   return data;

@@ -1,4 +1,4 @@
-// The parts of a data set as a protocol sees them. TEST is not read before it is asked for.
+// The parts of a data set as a protocol sees them. The honest one does not read TEST before it is asked for.
 #pragma once
 
 #include <filesystem>
@@ -22,7 +22,8 @@ class SeriesData {
   /// Finds the files; a missing one is an Error. Reads nothing yet.
   SeriesData(const TimeSeriesConfig& config, const data::SearchPath& search);
 
-  /// Reads TRAIN. `hold_out`: a stratified validation part, by the seed of the run.
+  /// Reads TRAIN. `hold_out`: a stratified validation part, by the seed of the run. With the paper protocol TEST is read
+  /// too, for its fingerprint.
   TrainingData load_training(bool hold_out) const;
   /// Whether there is a TEST: a file, or a share of TRAIN that is not 0.
   bool has_test() const { return !test_.empty() || test_share_ > 0; }
@@ -40,6 +41,7 @@ class SeriesData {
   std::filesystem::path train_, test_;  ///< test_ is empty if a share of TRAIN serves
   bool is_own_ = false;                 ///< data.train, not a set
   bool times_;                          ///< the model looks at them
+  bool chooses_by_test_;                ///< paper protocol
   double validation_, test_share_;
   uint64_t seed_;
 };

@@ -59,6 +59,7 @@ std::string to_text(const SeriesFacts& facts) {
                          {"deviation", facts.scaling.deviation},
                          {"time_step", facts.time_scaling.step},
                          {"fingerprint", facts.fingerprint}};
+  if (!facts.test_fingerprint.empty()) json["test_fingerprint"] = facts.test_fingerprint;
   if (facts.has_times) json["has_times"] = *facts.has_times;
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
@@ -77,6 +78,7 @@ SeriesFacts read_series_facts(const std::filesystem::path& path) {
     json.at("time_step").get_to(facts.time_scaling.step);
     if (json.contains("has_times")) facts.has_times = json.at("has_times").get<bool>();
     facts.fingerprint = json.value("fingerprint", "");
+    facts.test_fingerprint = json.value("test_fingerprint", "");
     const auto channels = static_cast<size_t>(facts.channels);
     if (facts.scaling.mean.size() != channels || facts.scaling.deviation.size() != channels) {
       throw Error(path.string() + ": mean and deviation are not of " + std::to_string(channels) + " channels");
@@ -96,7 +98,8 @@ SeriesFacts facts_of(const data::TimeSeriesSet& train) {
           .scaling = data::scaling_of(train),
           .time_scaling = data::time_scaling_of(train),
           .has_times = !train.times.empty(),
-          .fingerprint = {}};
+          .fingerprint = {},
+          .test_fingerprint = {}};
 }
 
 void apply(const SeriesFacts& facts, data::TimeSeriesSet& set, const std::string& file) {

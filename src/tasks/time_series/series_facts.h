@@ -22,6 +22,7 @@ struct SeriesFacts {
   data::TimeScaling time_scaling;          ///< of the training part
   std::optional<bool> has_times;           ///< whether the training file said when each step was taken, if known
   std::string fingerprint;                 ///< of the training file; empty if it was not written down
+  std::string test_fingerprint;            ///< of TEST, if the run chooses by it and it has a file of its own
 };
 
 std::string to_text(const SeriesFacts& facts);
