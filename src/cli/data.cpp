@@ -7,11 +7,11 @@
 #include <string_view>
 
 #include "cli/commands.h"
-#include "cli/output.h"
 #include "data/locate.h"
 #include "data/series_reader.h"
 #include "data/summary.h"
 #include "tasks/locations.h"
+#include "train/format.h"
 
 namespace primal::cli {
 
@@ -20,7 +20,8 @@ namespace {
 int list(const std::string& data) {
   const data::SearchPath path = tasks::data_search_path(data);
   const auto found = data::list(path);
-  for (const auto& set : found) std::printf("%-24s %s\n", set.name.c_str(), set.directory.string().c_str());
+  for (const auto& set : found)
+    std::printf("%s %s\n", train::padded(set.name, 24).c_str(), set.directory.string().c_str());
   if (!found.empty()) return 0;
   std::fprintf(stderr, "no data sets; looked in:\n");
   for (const auto& folder : path.directories) std::fprintf(stderr, "  %s\n", folder.string().c_str());
@@ -36,7 +37,7 @@ void print(const char* part, const data::Summary& summary) {
   if (summary.classes.empty()) return;
   std::printf("  classes   %zu\n", summary.classes.size());
   for (const auto& [name, cases] : summary.classes) {
-    std::printf("    %s %6ld  %5.1f %%\n", padded(name, 20).c_str(), cases,
+    std::printf("    %s %6ld  %5.1f %%\n", train::padded(name, 20).c_str(), cases,
                 100.0 * static_cast<double>(cases) / static_cast<double>(summary.cases));
   }
 }

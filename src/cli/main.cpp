@@ -33,12 +33,14 @@ int complain(const CLI::App& app, const std::string& message) {
 
 using Words = std::span<const std::string>;
 
-// The words after options that stand before a command: `--data DIR list`.
+// The words after options with a value that stand before a command: `--data DIR list`. None if CLI11 has more to say of
+// an option than we of the command.
 Words after_options(const CLI::App& app, Words words) {
   while (!words.empty() && words.front().starts_with('-')) {
-    const CLI::Option* option = app.get_option_no_throw(words.front());
-    const size_t taken = option != nullptr && option->get_items_expected_max() > 0 ? 2 : 1;
-    words = words.subspan(std::min(taken, words.size()));
+    const size_t equals = words.front().find('=');
+    const CLI::Option* option = app.get_option_no_throw(words.front().substr(0, equals));
+    if (option == nullptr || option->get_items_expected_max() == 0) return {};
+    words = words.subspan(std::min<size_t>(equals == std::string::npos ? 2 : 1, words.size()));
   }
   return words;
 }

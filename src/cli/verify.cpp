@@ -1,4 +1,4 @@
-// primal verify: our layer against golden files.
+// primal verify: our layers, networks and training against golden files.
 #include "tasks/verify.h"
 
 #include <CLI/CLI.hpp>
@@ -41,7 +41,7 @@ int run(const std::vector<std::string>& files) {
 
 void add_verify(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand(
-      "verify", "Compare values and gradients of our layer, in double and in float, with golden files");
+      "verify", "Compare our layers, networks and training, in double and in float, with golden files");
   auto files = std::make_shared<std::vector<std::string>>();
   command->add_option("FILE", *files, "golden files (safetensors; docs/golden-files.md)")->required();
   command->callback([&chosen, files] { chosen = [files] { return run(*files); }; });

@@ -1,4 +1,4 @@
-// Runs our layer on golden files: tensors that the published research code computed.
+// Runs our layers, networks and training on golden files: tensors that the published research code computed.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +17,7 @@ struct TensorError {
 };
 
 struct Verification {
-  std::string variant;  ///< "causal_data_independent", ...
+  std::string variant;  ///< "causal_data_independent", "time_series_classifier (primal,primal), 40 training steps", ...
   std::string sizes;    ///< "B=2 N=6 D=8 H=2 s=3"
   std::vector<TensorError> tensors;
 
@@ -26,8 +26,9 @@ struct Verification {
 
 inline constexpr double kDoubleTolerance = 1e-10;
 
-/// Values and gradients of every tensor in the file. Throws Error, beginning with the file's name, for a file that is
-/// damaged, incomplete or of a variant that is not known. The format is described in docs/golden-files.md.
+/// Every result that the file has: values and gradients, or the course of a training. Throws Error, beginning with the
+/// file's name, for a file that is damaged, incomplete or of a variant that is not known. The format is described in
+/// docs/golden-files.md.
 Verification verify_golden_file(const std::filesystem::path& file);
 
 }  // namespace primal::tasks

@@ -11,10 +11,10 @@ namespace primal::tasks {
 
 namespace {
 
-// Naming scheme of the parameters; refuses models that we do not know.
-const char* kind_of(const GoldenFile& file) {
+constexpr const char* kNaming = "time_series";  // of the parameters
+
+void check_model(const GoldenFile& file) {
   if (file.text("model") != "time_series_classifier") file.fail("unknown model \"" + file.text("model") + "\"");
-  return "time_series";
 }
 
 std::vector<std::string> split_at_commas(const std::string& text) {
@@ -44,7 +44,7 @@ nn::EncoderLayerOptions layer_options(const GoldenFile& file, const std::string&
 }
 
 models::SequenceClassifierOptions model_options(const GoldenFile& file) {
-  kind_of(file);
+  check_model(file);
   models::SequenceClassifierOptions options{.channels = file.number<int64_t>("features"),
                                             .classes = file.number<int64_t>("classes"),
                                             .tokens = file.number<int64_t>("N"),
@@ -67,26 +67,26 @@ class GoldenModel {
   };
 
   GoldenModel(const GoldenFile& file, at::ScalarType dtype)
-      : x(file.tensor("x").to(dtype).clone().requires_grad_()),
+      : x(file.tensor("x").to(dtype).clone()),
         network(model_options(file)),
         padding_(file.tensor("mask").eq(0)),
-        classes_(file.tensor("y")),
+        labels_(file.tensor("y")),
         eta_(file.number<double>("eta")) {
     network->to(dtype);
-    file.load_parameters(*network, "state.", kind_of(file));
+    file.load_parameters(*network, "state.", kNaming);
   }
 
   Results forward() {
     auto [logits, terms] = network->forward({.x = x, .padding = padding_});
     const at::Tensor ksvd = ksvd_loss(terms, /*eta=*/1, KsvdReduction::none);
-    return {logits, terms, ksvd, at::cross_entropy_loss(logits, classes_) + eta_ * ksvd.mean()};
+    return {logits, terms, ksvd, at::cross_entropy_loss(logits, labels_) + eta_ * ksvd.mean()};
   }
 
   at::Tensor x;
   models::SequenceClassifier network;
 
  private:
-  at::Tensor padding_, classes_;
+  at::Tensor padding_, labels_;
   double eta_;
 };
 
@@ -100,13 +100,15 @@ train::Optimizer optimizer_of(const GoldenFile& file, const torch::nn::Module& n
 }  // namespace
 
 Tensors expected_model_results(const GoldenFile& file) {
-  Tensors result = file.gradients(kind_of(file));
+  check_model(file);
+  Tensors result = file.gradients(kNaming);
   for (const char* name : {"logits", "J", "ksvd", "loss"}) result[name] = file.tensor(name);
   return result;
 }
 
 Tensors computed_model_results(const GoldenFile& file, at::ScalarType dtype) {
   GoldenModel model(file, dtype);
+  model.x.requires_grad_();
   const GoldenModel::Results results = model.forward();
   results.loss.backward();
   std::vector<at::Tensor> objectives;
@@ -128,6 +130,7 @@ Tensors computed_training_results(const GoldenFile& file, at::ScalarType dtype) 
   if (steps != file.tensor("losses").numel()) {
     file.fail(c10::str("losses of ", file.tensor("losses").numel(), " steps, the metadata asks for ", steps));
   }
+  const auto clip = file.number<double>("clip");
   GoldenModel model(file, dtype);
   train::Optimizer optimizer = optimizer_of(file, *model.network);
   std::vector<double> losses, norms;
@@ -136,7 +139,7 @@ Tensors computed_training_results(const GoldenFile& file, at::ScalarType dtype) 
     loss.backward();
     losses.push_back(loss.item<double>());
     norms.push_back(optimizer.gradient_norm());
-    optimizer.step(optimizer.options().lr, train::clip_scale(norms.back(), file.number<double>("clip")));
+    optimizer.step(optimizer.options().lr, train::clip_scale(norms.back(), clip));
     optimizer.zero_grad();
   }
   return {{"losses", at::tensor(losses, at::kDouble)},

@@ -102,6 +102,12 @@ std::string format_metric(double value) {
   return number(value, std::chars_format::scientific, 2);
 }
 
+std::string padded(std::string text, int width) {
+  const int used = display_width(text);
+  if (used < width) text.append(static_cast<size_t>(width - used), ' ');
+  return text;
+}
+
 std::string_view cut_to_width(std::string_view text, int width) {
   std::size_t length = 0;
   while (length < text.size()) {

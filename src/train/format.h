@@ -22,6 +22,9 @@ std::string format_metric(double value);
 /// combine with the letter before them none. A byte that is no UTF-8 counts as one.
 int display_width(std::string_view text);
 
+/// The text and as many spaces as it needs to take `width` columns.
+std::string padded(std::string text, int width);
+
 /// The longest beginning of `text` that takes at most `width` columns; never half a character.
 std::string_view cut_to_width(std::string_view text, int width);
 

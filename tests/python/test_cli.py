@@ -184,7 +184,9 @@ def test_wrong_usage_is_one_line_and_exit_code_2(arguments):
     assert result.stderr.startswith("primal")
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("verify", "--help"), ("info", "--help")])
+@pytest.mark.parametrize(
+    "arguments", [("--help",), ("--version",), ("verify", "--help"), ("info", "--help"), ("data", "--help", "lst")]
+)
 def test_help_and_version_exit_with_0(arguments):
     result = run(*arguments)
     assert result.returncode == 0
@@ -197,6 +199,7 @@ def test_help_and_version_exit_with_0(arguments):
         (["trian"], "primal: there is no command trian; did you mean train? (--help lists all)"),
         (["data", "--data", "x", "lst"], "primal: there is no command lst; did you mean list? (--help lists all)"),
         (["data", "--data=x", "inf"], "primal: there is no command inf; did you mean info? (--help lists all)"),
+        (["data", "--dta", "x", "list"], "primal data: The following arguments were not expected: x --dta; try --help"),
         (["data", "lst"], "primal: there is no command lst; did you mean list? (--help lists all)"),
         (["train", "--seed", "-1"], "primal train: --seed: expected a whole number, at least 0, got -1; try --help"),
         (["train", "--seed", "x"], "primal train: --seed: expected a whole number, at least 0, got x; try --help"),

@@ -103,14 +103,28 @@ def test_info_takes_the_name_of_a_preset_too(folder, tmp_path):
 
 def test_classes_line_up_whatever_their_letters(tmp_path):
     file = tmp_path / "a.csv"
-    file.write_text("series,x,label\na,1,schön\nb,2,zwölf\nc,3,plain\n", encoding="utf-8")
-    lines = done(run("data", "info", file)).splitlines()[-3:]
-    assert [line.split()[0] for line in lines] == ["plain", "schön", "zwölf"]
-    assert len({line.index(" 1 ") for line in lines}) == 1
+    labels = ("plain", "scho\u0308n", "zwölf", "日本")  # o and an accent of its own; characters two columns wide
+    file.write_text("series,x,label\n" + "".join(f"{x},1,{x}\n" for x in labels), encoding="utf-8")
+    lines = done(run("data", "info", file)).splitlines()[-4:]
+    assert [line.split()[0] for line in lines] == list(labels)
+    places = [line.index(" 1 ") for line in lines]  # in characters, not in columns
+    assert [place - places[0] for place in places] == [0, 1, 0, -2]
 
 
-def test_files_whose_lines_end_in_cr_alone_are_named(tmp_path):
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"series,x,label\ra,1,u\rb,2,v\r", "expected lines that end in LF or CR LF, got a CR alone at column 15"),
+        ("series,x\r\na,1\r\n".encode("utf-16"), "expected text, got a zero byte at column 4"),
+    ],
+)
+def test_files_of_another_kind_of_text_are_named(tmp_path, content, expected):
     file = tmp_path / "old.csv"
-    file.write_bytes(b"series,x,label\ra,1,u\rb,2,v\r")
-    message = the_error(run("data", "info", file), "data")
-    assert message == f"{file}:1: expected lines that end in LF or CR LF, got a CR alone at column 15"
+    file.write_bytes(content)
+    assert the_error(run("data", "info", file), "data").startswith(f"{file}:1: {expected}")
+
+
+def test_lines_may_end_in_more_than_one_cr(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_bytes(b"series,x,label\r\r\na,1,u\r\r\nb,2,v\r\r\n")
+    assert facts(done(run("data", "info", file)))["cases"] == ["2"]

@@ -273,16 +273,21 @@ def test_a_run_does_not_go_on_with_other_series(finished, whole, unfinished, tmp
     assert {path: path.read_bytes() for path in unfinished.rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.parametrize("part", ["TRAIN", "TEST"])
-def test_a_run_that_chooses_by_test_does_not_go_on_with_another(part, tmp_path):
+@pytest.mark.parametrize("finished", [False, True])
+@pytest.mark.parametrize("protocol", ["honest", "paper"])
+def test_only_a_run_that_chooses_by_test_needs_the_same_test(protocol, finished, tmp_path):
     data, folder = make_set(tmp_path / "data"), tmp_path / "run"
-    command = (*TINY, "--protocol", "paper", "--set", "train.epochs=2", "--data", data)
-    done(run("train", *command, "--run", folder))
-    write_ts(data / f"Tiny_{part}.ts", make_series(30, 77))
+    done(run("train", *TINY, "--protocol", protocol, "--set", "train.epochs=2", "--data", data, "--run", folder))
+    if not finished:
+        (folder / "result.json").unlink()
+    write_ts(data / "Tiny_TEST.ts", make_series(30, 77))
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     answer = run("train", "--resume", folder, "--set", "train.epochs=4", "--data", data)
-    which = "training" if part == "TRAIN" else "TEST"
-    assert the_error(answer, "train").startswith(f"{folder / 'data.json'}: the {which} series of Tiny have changed")
-    assert (folder / "result.json").exists()
+    if protocol == "honest":
+        done(answer)
+        return
+    assert the_error(answer, "train").startswith(f"{folder / 'data.json'}: the TEST series of Tiny have changed since")
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
 def test_a_run_that_was_not_finite_fails_again_in_the_same_way(data, tmp_path):

@@ -44,7 +44,8 @@ struct RunOutcome {
 RunOutcome run_time_series(const TimeSeriesConfig& config, const data::SearchPath& search, train::RunDirectory& run,
                            train::Progress& progress);
 
-/// Throws Error if the training series are not those that the run, if it has begun, wrote down in data.json.
+/// Throws Error if the training series, or TEST if it chooses the epoch, are not those that the run, if it has begun,
+/// wrote down in data.json.
 void check_same_data(const std::filesystem::path& run, const SeriesFacts& facts);
 
 /// In a folder of several seeds: how many, and the folder of each.
