@@ -22,8 +22,8 @@ class SeriesData {
   /// Finds the files; a missing one is an Error. Reads nothing yet.
   SeriesData(const TimeSeriesConfig& config, const data::SearchPath& search);
 
-  /// Reads TRAIN. `hold_out`: a stratified validation part, by the seed of the run. With the paper protocol TEST is read
-  /// too, for its fingerprint.
+  /// Reads TRAIN. `hold_out`: a stratified validation part, by the seed of the run. With the paper protocol TEST is
+  /// read too, for its fingerprint.
   TrainingData load_training(bool hold_out) const;
   /// Whether there is a TEST: a file, or a share of TRAIN that is not 0.
   bool has_test() const { return !test_.empty() || test_share_ > 0; }
