@@ -20,8 +20,9 @@ namespace {
 int list(const std::string& data) {
   const data::SearchPath path = tasks::data_search_path(data);
   const auto found = data::list(path);
-  for (const auto& set : found)
+  for (const auto& set : found) {
     std::printf("%s %s\n", train::padded(set.name, 24).c_str(), set.directory.string().c_str());
+  }
   if (!found.empty()) return 0;
   std::fprintf(stderr, "no data sets; looked in:\n");
   for (const auto& folder : path.directories) std::fprintf(stderr, "  %s\n", folder.string().c_str());
