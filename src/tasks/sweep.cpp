@@ -213,7 +213,8 @@ SweepSummary sweep(const SweepRequest& original, const std::function<void(const 
   SweepRequest request = original;
   if (request.vary.empty()) throw Error("--vary: at least one key=value,value,... is needed");
   if (request.folder.empty()) request.folder = fs::path("sweeps") / fs::path(request.preset).stem();
-  request.set.push_back("run.test=false");
+  // Neither has a say in the validation accuracy.
+  request.set.insert(request.set.end(), {"run.test=false", "run.refit=false"});
 
   SweepSummary summary{.folder = request.folder};
   report::SweepResults& results = summary.results;

@@ -109,6 +109,14 @@ def test_an_honest_sweep_never_evaluates_test(grid):
     assert [json.loads(path.read_text())["test"] for path in results(folder).values()] == [None] * 4
 
 
+def test_a_sweep_leaves_out_the_refit(data, tmp_path):
+    vary = ("--vary", "model.rank=2", "--set", "run.refit=true")
+    done(run("sweep", *FAST, *vary, "--data", data, "--run", tmp_path / "sweep"))
+    (path,) = results(tmp_path / "sweep").values()
+    assert not json.loads(path.read_text())["refit"]
+    assert not (path.parent / "refit").exists()
+
+
 def test_run_again_it_trains_nothing_and_says_the_same(grid):
     command, folder, first = grid
     before = {path: path.stat().st_mtime_ns for path in results(folder).values()}

@@ -73,6 +73,17 @@ TEST_F(TimeSeriesTest, TheHonestProtocolReadsNoTestBeforeTheEnd) {
   EXPECT_EQ(reads.size(), 1u);
 }
 
+TEST_F(TimeSeriesTest, ThePaperProtocolReadsTestOnce) {
+  config.run.protocol = Protocol::paper;
+  const SeriesData data(config, search());
+  const TrainingData training = data.load_training(/*hold_out=*/false);
+  ASSERT_TRUE(training.test);
+  EXPECT_EQ(training.test->values, data.load_test(training.facts).values);
+  TimeSeriesProblem problem(config, training,
+                            [](const SeriesFacts&) -> data::TimeSeriesSet { throw Error("TEST was read again"); });
+  EXPECT_NO_THROW(problem.evaluate(train::Part::test));
+}
+
 TEST_F(TimeSeriesTest, ScalingComesFromTheTrainingPartAlone) {
   const SeriesData data(config, search());
   const TrainingData whole = data.load_training(false), part = data.load_training(true);

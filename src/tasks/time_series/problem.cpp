@@ -119,8 +119,8 @@ train::BatchLoss TimeSeriesProblem::loss(train::BatchInputs& inputs) {
 
 train::Evaluation TimeSeriesProblem::evaluate(train::Part part) {
   if (part == train::Part::validation) return tasks::evaluate(*model_, data_.validation);
-  if (!test_) test_ = load_test_(data_.facts);
-  return tasks::evaluate(*model_, *test_);
+  if (!data_.test) data_.test = load_test_(data_.facts);
+  return tasks::evaluate(*model_, *data_.test);
 }
 
 train::Evaluation evaluate(models::SequenceClassifierImpl& model, const data::TimeSeriesSet& set) {

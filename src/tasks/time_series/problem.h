@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 
 #include "tasks/time_series/config.h"
 #include "tasks/time_series/series_data.h"
@@ -21,7 +20,8 @@ int64_t evaluation_batch(int64_t tokens);
 
 class TimeSeriesProblem : public train::Problem {
  public:
-  /// The model is initialised from LibTorch's generator. `load_test` is called when TEST is first evaluated.
+  /// The model is initialised from LibTorch's generator. `load_test` is called when TEST is first evaluated
+  /// and `data` is without it.
   TimeSeriesProblem(const TimeSeriesConfig& config, TrainingData data,
                     std::function<data::TimeSeriesSet(const SeriesFacts&)> load_test);
 
@@ -39,7 +39,6 @@ class TimeSeriesProblem : public train::Problem {
   TimeSeriesConfig config_;
   TrainingData data_;
   std::function<data::TimeSeriesSet(const SeriesFacts&)> load_test_;
-  std::optional<data::TimeSeriesSet> test_;
   models::SequenceClassifier model_{nullptr};
 };
 

@@ -108,7 +108,11 @@ TrainingData SeriesData::load_training(bool hold_out) const {
   data.train.name = name_;
   data.facts = facts_of(data.train);
   data.facts.fingerprint = fingerprint;
-  if (chooses_by_test_ && !test_.empty()) data.facts.test_fingerprint = fingerprint_of(read_labelled(test_));
+  if (chooses_by_test_ && !test_.empty()) {
+    data::TimeSeriesSet test = read_labelled(test_);
+    data.facts.test_fingerprint = fingerprint_of(test);
+    data.test = scaled(std::move(test), data.facts, times_, test_);
+  }
   apply(data.facts, data.train, train_.string());
   apply(data.facts, data.validation, train_.string());
   return data;

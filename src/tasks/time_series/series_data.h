@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "data/locate.h"
@@ -12,8 +13,9 @@
 namespace primal::tasks {
 
 struct TrainingData {
-  data::TimeSeriesSet train;       ///< standardised by itself
-  data::TimeSeriesSet validation;  ///< by `train` as well; empty unless the protocol holds a part out
+  data::TimeSeriesSet train;                ///< standardised by itself
+  data::TimeSeriesSet validation;           ///< by `train` as well; empty unless the protocol holds a part out
+  std::optional<data::TimeSeriesSet> test;  ///< by `train` too; absent unless it has a file and the run chooses by it
   SeriesFacts facts;
 };
 
@@ -22,8 +24,8 @@ class SeriesData {
   /// Finds the files; a missing one is an Error. Reads nothing yet.
   SeriesData(const TimeSeriesConfig& config, const data::SearchPath& search);
 
-  /// Reads TRAIN. `hold_out`: a stratified validation part, by the seed of the run. With the paper protocol TEST is
-  /// read too, for its fingerprint.
+  /// Reads TRAIN. `hold_out`: a stratified validation part, by the seed of the run. With the paper protocol the
+  /// file of TEST is read too.
   TrainingData load_training(bool hold_out) const;
   /// Whether there is a TEST: a file, or a share of TRAIN that is not 0.
   bool has_test() const { return !test_.empty() || test_share_ > 0; }
