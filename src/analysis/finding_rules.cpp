@@ -18,6 +18,11 @@ std::string format(const char* pattern, Values... values) {
 
 std::string percent(double share) { return format("%.1f %%", 100 * share); }
 
+/// As a score of this run is written.
+std::string score(const RunFacts& facts, double value) {
+  return facts.task == Task::classes ? percent(value) : format("%.3f", value);
+}
+
 double effective_rank_of(const LayerFacts& layer) { return std::max(layer.effective_rank_e, layer.effective_rank_r); }
 
 std::string ranks(const LayerFacts& layer) {
@@ -30,6 +35,14 @@ double largest(const std::vector<double>& values) {
   double result = std::nan("");
   for (double value : values) result = std::fmax(result, value);
   return result;
+}
+
+std::string advice_for_nothing_learned(bool learns_training_data) {
+  return learns_training_data
+             ? "The model learns its training data but nothing that carries over: check that TRAIN and TEST belong "
+               "together, then try a smaller model, dropout or more data."
+             : "The model does not learn: try another learning rate, eta = 0, and a look at the data (scaling, labels, "
+               "missing values).";
 }
 
 }  // namespace
@@ -53,30 +66,35 @@ std::optional<Finding> loss_not_finite(const RunFacts& facts) {
 }
 
 std::optional<Finding> accuracy_at_chance(const RunFacts& facts) {
-  if (!facts.test_accuracy || facts.test_cases.size() < 2) return std::nullopt;
+  if (!facts.test_score || facts.test_cases.size() < 2) return std::nullopt;
   const auto cases = static_cast<double>(std::reduce(facts.test_cases.begin(), facts.test_cases.end()));
   if (cases == 0) return std::nullopt;
   const double chance = static_cast<double>(*std::ranges::max_element(facts.test_cases)) / cases;
   const double limit = chance + kChanceErrors * std::sqrt(chance * (1 - chance) / cases);
-  if (!(*facts.test_accuracy <= limit)) return std::nullopt;
+  if (!(*facts.test_score <= limit)) return std::nullopt;
 
-  const double training = largest(facts.accuracy);
+  const double training = largest(facts.score);
   const bool learns = training > limit;
-  std::string text = "Test accuracy " + percent(*facts.test_accuracy) +
+  std::string text = "Test accuracy " + percent(*facts.test_score) +
                      "; always answering the most frequent class gives " + percent(chance) + ", and up to " +
                      percent(limit) + " is within its noise. ";
   if (std::isfinite(training)) text += "The best training accuracy is " + percent(training) + ".";
-  return Finding{Severity::warning, "The accuracy is at chance", text,
-                 learns ? "The model learns its training data but nothing that carries over: check that TRAIN and TEST "
-                          "belong together, then try a smaller model, dropout or more data."
-                        : "The model does not learn: try another learning rate, eta = 0, and a look at the data "
-                          "(scaling, labels, missing values)."};
+  return Finding{Severity::warning, "The accuracy is at chance", text, advice_for_nothing_learned(learns)};
+}
+
+std::optional<Finding> no_better_than_the_mean(const RunFacts& facts) {
+  if (facts.task != Task::targets || !facts.test_score || !(*facts.test_score <= 0)) return std::nullopt;
+  const double training = largest(facts.score);
+  std::string text = "Test R2 " + score(facts, *facts.test_score) + "; always answering the mean gives 0. ";
+  if (std::isfinite(training)) text += "The best training R2 is " + score(facts, training) + ".";
+  return Finding{Severity::warning, "No better than the mean", text,
+                 advice_for_nothing_learned(training > kLearnsTarget)};
 }
 
 std::optional<Finding> eta_too_large(const RunFacts& facts) {
   const std::size_t epochs = std::min(facts.task_loss.size(), facts.ksvd.size());
   if (!(facts.eta > 0) || epochs < kEtaWindow) return std::nullopt;
-  if (!facts.accuracy.empty() && facts.accuracy.back() > kSolvedAccuracy) return std::nullopt;
+  if (!facts.score.empty() && facts.score.back() > kSolvedScore) return std::nullopt;
   for (std::size_t first = 0; first + kEtaWindow <= epochs; ++first) {
     const std::size_t last = first + kEtaWindow - 1;
     const double task = facts.task_loss[first], ksvd = facts.ksvd[first];
@@ -116,9 +134,9 @@ std::optional<Finding> overfitting(const RunFacts& facts) {
           "fell from %.4g to %.4g.",
           static_cast<long long>(best), loss[lowest], loss.back(), static_cast<long long>(last), training_then,
           training_now);
-  if (facts.evaluation_accuracy.size() == loss.size() && std::isfinite(facts.evaluation_accuracy.back())) {
-    text += " The accuracy went from " + percent(facts.evaluation_accuracy[lowest]) + " to " +
-            percent(facts.evaluation_accuracy.back()) + ".";
+  if (facts.evaluation_score.size() == loss.size() && std::isfinite(facts.evaluation_score.back())) {
+    text += std::string(facts.task == Task::classes ? " The accuracy" : " R2") + " went from " +
+            score(facts, facts.evaluation_score[lowest]) + " to " + score(facts, facts.evaluation_score.back()) + ".";
   }
   return Finding{Severity::warning, "The model overfits", text,
                  "Train fewer epochs, or use more dropout, more weight decay, a smaller rank or fewer layers."};
@@ -156,10 +174,9 @@ std::optional<Finding> rows_below_rank(const LayerFacts& layer) {
 
 std::optional<Finding> rank_too_small(const LayerFacts& layer) {
   if (!(effective_rank_of(layer) > kFullRankShare * static_cast<double>(layer.rank))) return std::nullopt;
-  return Finding{
-      Severity::note, "the rank may be too small",
-      ranks(layer) + " The spectrum is nearly flat; nothing says that the kernel ends there.",
-      format("Try a rank of %lld and see whether the accuracy gains.", 2 * static_cast<long long>(layer.rank))};
+  return Finding{Severity::note, "the rank may be too small",
+                 ranks(layer) + " The spectrum is nearly flat; nothing says that the kernel ends there.",
+                 format("Try a rank of %lld and see whether it gains.", 2 * static_cast<long long>(layer.rank))};
 }
 
 std::optional<Finding> rank_wasted(const LayerFacts& layer) {

@@ -32,8 +32,8 @@ inline constexpr double kEtaTaskFall = 0.99;
 inline constexpr double kEtaTaskLater = 0.9;
 /// eta J^2 must be at least this share of the task loss: a smaller term cannot hold the task back.
 inline constexpr double kEtaShare = 0.1;
-/// A training accuracy above this is a solved task: its loss has nowhere to fall.
-inline constexpr double kSolvedAccuracy = 0.95;
+/// A training accuracy, or R2, above this is a solved task: its loss has nowhere to fall.
+inline constexpr double kSolvedScore = 0.95;
 
 /// The evaluation loss counts as risen above this multiple of its lowest value: epochs of small sets differ by less.
 inline constexpr double kOverfitRise = 1.2;
@@ -49,9 +49,13 @@ inline constexpr std::size_t kOverfitEvaluations = 5;
 /// An accuracy within this many standard errors of always answering the most frequent class is chance.
 inline constexpr double kChanceErrors = 2;
 
+/// A training R2 above this shows that the model learns something of its training targets.
+inline constexpr double kLearnsTarget = 0.2;
+
 std::optional<Finding> gave_up(const RunFacts& facts);
 std::optional<Finding> loss_not_finite(const RunFacts& facts);
 std::optional<Finding> accuracy_at_chance(const RunFacts& facts);
+std::optional<Finding> no_better_than_the_mean(const RunFacts& facts);
 std::optional<Finding> eta_too_large(const RunFacts& facts);
 std::optional<Finding> overfitting(const RunFacts& facts);
 

@@ -51,6 +51,7 @@ std::vector<Finding> findings(const RunFacts& facts) {
   add(gave_up(facts));
   add(loss_not_finite(facts));
   add(accuracy_at_chance(facts));
+  add(no_better_than_the_mean(facts));
   add(eta_too_large(facts));
   add(overfitting(facts));
   for (std::size_t i = 0; i < facts.layers.size(); ++i) {

@@ -32,21 +32,28 @@ struct LayerFacts {
   double effective_rank_r = 0;
 };
 
+/// What the scores of a run are.
+enum class Task {
+  classes,  ///< accuracies
+  targets,  ///< R2
+};
+
 /// What is known of a run. Every list of epochs has the same order; NaN = not finite, or not measured.
 struct RunFacts {
+  Task task = Task::classes;
   double eta = 0;                              ///< weight of the KSVD term
   std::vector<double> task_loss;               ///< [epochs], training
-  std::vector<double> accuracy;                ///< [epochs], training
+  std::vector<double> score;                   ///< [epochs], training
   std::vector<double> ksvd;                    ///< [epochs], mean of J^2
   std::vector<std::vector<double>> objective;  ///< [epochs][primal layers], mean J
 
   std::string evaluation_split;                ///< "validation" or "test"; the checkpoint was chosen on it
   std::vector<std::int64_t> evaluation_epoch;  ///< [evaluations], from 1, rising
   std::vector<double> evaluation_loss;         ///< [evaluations]
-  std::vector<double> evaluation_accuracy;     ///< [evaluations]
+  std::vector<double> evaluation_score;        ///< [evaluations]
 
   std::string failure;                   ///< why the run gave up; empty if it did not
-  std::optional<double> test_accuracy;   ///< of the finished run
+  std::optional<double> test_score;      ///< of the finished run
   std::vector<std::int64_t> test_cases;  ///< [classes]; empty if not known
   std::vector<LayerFacts> layers;
 };

@@ -1,4 +1,4 @@
-// primal eval: accuracy of a trained model on labelled series.
+// primal eval: how good a trained model is on labelled series, or on series with targets.
 #include "tasks/time_series/eval.h"
 
 #include <CLI/CLI.hpp>
@@ -19,9 +19,15 @@ struct Options {
   int64_t threads = 0;
 };
 
-void print(const tasks::EvalResult& result) {
-  std::printf("%s\n", result.what.c_str());
-  std::printf("accuracy  %6.2f %%\nmacro F1  %6.2f %%\nloss      %6.4f\n", 100 * result.evaluation.accuracy,
+void print_targets(const train::Evaluation& evaluation) {
+  const train::TargetErrors& errors = *evaluation.errors;
+  std::printf(
+      "R2            %10.4f\nRMSE          %10.5g\nMAE           %10.5g\nmedian error  %10.5g\nloss          %10.4f\n",
+      evaluation.score, errors.root_mean_square, errors.mean, errors.median, evaluation.loss);
+}
+
+void print_classes(const tasks::EvalResult& result) {
+  std::printf("accuracy  %6.2f %%\nmacro F1  %6.2f %%\nloss      %6.4f\n", 100 * result.evaluation.score,
               100 * train::macro_f1_of(result.evaluation.confusion), result.evaluation.loss);
   std::printf("\n%-16s %8s %8s %8s\n", "class", "cases", "recall", "precision");
   const train::Confusion& confusion = result.evaluation.confusion;
@@ -36,6 +42,11 @@ void print(const tasks::EvalResult& result) {
   }
 }
 
+void print(const tasks::EvalResult& result) {
+  std::printf("%s\n", result.what.c_str());
+  result.evaluation.errors ? print_targets(result.evaluation) : print_classes(result);
+}
+
 }  // namespace
 
 void add_eval(CLI::App& app, Command& chosen) {
@@ -43,7 +54,7 @@ void add_eval(CLI::App& app, Command& chosen) {
   command->footer("Examples:\n  primal eval runs/mine\n  primal eval runs/mine --file labelled.csv");
   auto options = std::make_shared<Options>();
   command->add_option("RUN", options->run, "run directory of the model")->required();
-  command->add_option("--file", options->file, "labelled series, .ts or CSV, instead of TEST");
+  command->add_option("--file", options->file, "series with labels or targets, .ts or CSV, instead of TEST");
   command->add_option("--data", options->data, "folder to look for data sets first");
   command->add_option("--threads", options->threads, "default: as the run")->check(at_least(0));
   command->callback([&chosen, options] {

@@ -1,4 +1,4 @@
-// primal predict: classes of new series.
+// primal predict: classes or targets of new series.
 #include "tasks/time_series/predict.h"
 
 #include <CLI/CLI.hpp>
@@ -65,7 +65,7 @@ int run(Options options) {
 }  // namespace
 
 void add_predict(CLI::App& app, Command& chosen) {
-  CLI::App* command = app.add_subcommand("predict", "Predict the classes of series with a trained model");
+  CLI::App* command = app.add_subcommand("predict", "Predict the classes or targets of series with a trained model");
   command->footer(
       "Examples:\n"
       "  primal predict runs/mine --input new.csv --output classes.csv\n"
@@ -75,7 +75,7 @@ void add_predict(CLI::App& app, Command& chosen) {
   command->add_option("--input", options->input, ".ts or CSV, labels not needed; - = standard input")->required();
   command
       ->add_option("--output", options->output,
-                   "CSV: series, predicted, probability of each class; - = standard output")
+                   "CSV: series, predicted, probability of each class if there are classes; - = standard output")
       ->capture_default_str();
   command
       ->add_option("--batch", options->batch,

@@ -74,7 +74,7 @@ void add_sweep(CLI::App& app, Command& chosen) {
       ->allow_extra_args(false);
   command
       ->add_option("--protocol", options->protocol,
-                   "honest: by validation accuracy, TEST is not touched; paper: by TEST")
+                   "honest: by the validation part, TEST is not touched; paper: by TEST")
       ->check(CLI::IsMember({"honest", "paper"}));
   command->add_option("--seeds", request.seeds, "runs of each combination")->check(at_least(1));
   command->add_option("--jobs", request.jobs, "runs at the same time; they share the threads")->check(at_least(1));

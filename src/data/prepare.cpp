@@ -139,6 +139,14 @@ TimeScaling time_scaling_of(const TimeSeriesSet& train) {
   return {*middle};
 }
 
+TargetScaling target_scaling_of(const TimeSeriesSet& train) {
+  const double count = static_cast<double>(train.targets.size());
+  double mean = 0, squares = 0;
+  for (const float target : train.targets) mean += target / count;
+  for (const float target : train.targets) squares += std::pow(target - mean, 2);
+  return {mean, std::sqrt(squares / (count - 1))};
+}
+
 std::vector<float> scaled_times(std::span<const double> times, const TimeScaling& scaling) {
   std::vector<float> result;
   result.reserve(times.size());

@@ -46,6 +46,16 @@ TimeScaling time_scaling_of(const TimeSeriesSet& train);
 /// Times of one series in median steps since its start: 0, 1, 2, ... if the steps are even.
 std::vector<float> scaled_times(std::span<const double> times, const TimeScaling& scaling);
 
+/// Mean and sample deviation of the targets: a model learns (target - mean) / deviation.
+struct TargetScaling {
+  double mean = 0, deviation = 1;
+  double forward(double target) const { return (target - mean) / deviation; }
+  double backward(double output) const { return mean + deviation * output; }
+  bool operator==(const TargetScaling&) const = default;
+};
+/// Of a set with at least two different targets.
+TargetScaling target_scaling_of(const TimeSeriesSet& train);
+
 /// Two lists of case numbers, each in rising order; every case is in one of them.
 struct Split {
   std::vector<int64_t> train, held_out;
@@ -59,7 +69,7 @@ Split stratified_split(std::span<const int64_t> labels, int64_t classes, double 
 /// The same without classes.
 Split random_split(int64_t cases, double fraction, uint64_t seed);
 
-/// By class if the set has labels, else at random.
+/// By class if the set has labels; with targets so that small and large ones are held out alike; else at random.
 Split split(const TimeSeriesSet& set, double fraction, uint64_t seed);
 
 }  // namespace primal::data

@@ -44,6 +44,17 @@ std::vector<int64_t> quotas(const std::vector<int64_t>& sizes, double fraction) 
   return quota;
 }
 
+/// The group of each target: equally many cases in each, by size.
+std::vector<int64_t> target_groups(const std::vector<float>& targets, int64_t groups) {
+  std::vector<int64_t> order(targets.size()), group(targets.size());
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::ranges::stable_sort(order, {}, [&](int64_t i) { return targets[i]; });
+  for (std::size_t place = 0; place < order.size(); ++place) {
+    group[order[place]] = static_cast<int64_t>(place) * groups / std::ssize(order);
+  }
+  return group;
+}
+
 }  // namespace
 
 Split stratified_split(std::span<const int64_t> labels, int64_t classes, double fraction, uint64_t seed) {
@@ -78,6 +89,11 @@ Split random_split(int64_t cases, double fraction, uint64_t seed) {
 }
 
 Split split(const TimeSeriesSet& set, double fraction, uint64_t seed) {
+  constexpr int64_t kCasesOfGroup = 10, kMostGroups = 10;
+  if (!set.targets.empty()) {
+    const int64_t groups = std::clamp<int64_t>(set.cases() / kCasesOfGroup, 1, kMostGroups);
+    return stratified_split(target_groups(set.targets, groups), groups, fraction, seed);
+  }
   if (set.labels.empty()) return random_split(set.cases(), fraction, seed);
   return stratified_split(set.labels, static_cast<int64_t>(set.class_names.size()), fraction, seed);
 }

@@ -1,4 +1,4 @@
-// Classifier of multivariate time series: embedding, encoder, head.
+// Classifier of multivariate time series: embedding, encoder, head. With one output it predicts a number.
 #pragma once
 
 #include <torch/nn/cloneable.h>
@@ -25,7 +25,7 @@ enum class TimeInput {
 
 struct SequenceClassifierOptions {
   int64_t channels = 0;
-  int64_t classes = 0;
+  int64_t classes = 0;  ///< outputs; 1 for a regression
   int64_t tokens = 0;  ///< longest sequence; inputs are padded to it when pooling is flatten
   int64_t kernel = 1;  ///< steps that a token sees, odd; 1: published, more: a convolution as embedding
   double dropout = 0;  ///< after the embedding and before the head

@@ -12,7 +12,7 @@ namespace {
 
 /// Of a group, before it is summed up.
 struct Figures {
-  std::vector<double> accuracies, seconds;
+  std::vector<double> scores, seconds;
 };
 
 /// Settings that may differ between the runs of a group.
@@ -54,23 +54,23 @@ std::vector<Group> groups_of(const std::vector<Run>& runs) {
   std::vector<Figures> figures;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const std::optional<Result>& result = runs[i].result;
-    if (!result || !std::isfinite(result->test.accuracy)) continue;
+    if (!result || !std::isfinite(result->test.score)) continue;
     const auto is_same = [&](const Group& group) {
       return is_same_experiment(runs[group.runs.front()], runs[i]) &&
              std::ranges::none_of(group.runs, [&](std::size_t j) { return runs[j].result->seed == result->seed; });
     };
     const auto at = static_cast<std::size_t>(std::ranges::find_if(groups, is_same) - groups.begin());
     if (at == groups.size()) {
-      groups.push_back({result->preset, result->model, result->data, result->protocol, {}});
+      groups.push_back({result->preset, result->model, result->data, result->protocol, {}, result->measure});
       figures.emplace_back();
     }
     groups[at].runs.push_back(i);
-    figures[at].accuracies.push_back(result->test.accuracy);
+    figures[at].scores.push_back(result->test.score);
     figures[at].seconds.push_back(result->seconds);
   }
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    groups[i].accuracy = mean(figures[i].accuracies);
-    groups[i].accuracy_deviation = deviation(figures[i].accuracies);
+    groups[i].score = mean(figures[i].scores);
+    groups[i].score_deviation = deviation(figures[i].scores);
     groups[i].seconds = mean(figures[i].seconds);
   }
   return groups;

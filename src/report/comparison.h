@@ -14,7 +14,8 @@ namespace primal::report {
 struct Group {
   std::string preset, model, data, protocol;
   std::vector<std::size_t> runs;  ///< indices
-  double accuracy = kNoNumber, accuracy_deviation = kNoNumber, seconds = kNoNumber;
+  train::Measure measure = train::Measure::accuracy;
+  double score = kNoNumber, score_deviation = kNoNumber, seconds = kNoNumber;
 };
 
 /// A setting that is not the same in all runs.

@@ -51,10 +51,11 @@ Run load_run(const fs::path& directory) {
 
 analysis::RunFacts facts_of(const Run& run) {
   analysis::RunFacts facts;
+  facts.task = measure_of(run) == train::Measure::r2 ? analysis::Task::targets : analysis::Task::classes;
   facts.eta = run.config.number("loss.eta");
   for (const EpochRecord& epoch : run.metrics.epochs) {
     facts.task_loss.push_back(epoch.task_loss);
-    facts.accuracy.push_back(epoch.accuracy);
+    facts.score.push_back(epoch.score);
     facts.ksvd.push_back(facts.eta > 0 ? epoch.ksvd / facts.eta : epoch.ksvd);  // the record has eta in it
     facts.objective.push_back(epoch.objective);
   }
@@ -64,10 +65,10 @@ analysis::RunFacts facts_of(const Run& run) {
   for (const EvaluationRecord& record : run.metrics.split(facts.evaluation_split)) {
     facts.evaluation_epoch.push_back(record.epoch);
     facts.evaluation_loss.push_back(record.loss);
-    facts.evaluation_accuracy.push_back(record.accuracy);
+    facts.evaluation_score.push_back(record.score);
   }
-  if (run.result && std::isfinite(run.result->test.accuracy)) {
-    facts.test_accuracy = run.result->test.accuracy;
+  if (run.result && std::isfinite(run.result->test.score)) {
+    facts.test_score = run.result->test.score;
     for (const auto& row : run.result->test.confusion) {
       facts.test_cases.push_back(std::reduce(row.begin(), row.end()));
     }

@@ -7,14 +7,14 @@
 namespace primal::report {
 namespace {
 
-EpochRecord epoch_record(const Fields& line) {
+EpochRecord epoch_record(const Fields& line, train::Measure measure) {
   EpochRecord record;
   record.epoch = line.whole("epoch");
   record.step = line.whole("step");
   record.loss = line.number("loss");
   record.task_loss = line.number("task_loss");
   record.ksvd = line.number_if_any("ksvd");
-  record.accuracy = line.number_if_any("accuracy");
+  record.score = line.number_if_any(train::key_of(measure));
   record.objective = line.numbers_if_any("objective");
   record.gradient_norm = line.number_if_any("gradient_norm");
   record.learning_rate = line.number_if_any("learning_rate");
@@ -23,7 +23,7 @@ EpochRecord epoch_record(const Fields& line) {
   return record;
 }
 
-EvaluationRecord evaluation_record(const Fields& line) {
+EvaluationRecord evaluation_record(const Fields& line, train::Measure measure) {
   EvaluationRecord record;
   record.split = line.text("split");
   if (record.split != "validation" && record.split != "test") {
@@ -32,7 +32,7 @@ EvaluationRecord evaluation_record(const Fields& line) {
   record.epoch = line.whole("epoch");
   record.step = line.whole("step");
   record.loss = line.number("loss");
-  record.accuracy = line.number_if_any("accuracy");
+  record.score = line.number_if_any(train::key_of(measure));
   record.objective = line.numbers_if_any("objective");
   record.seconds = line.number_if_any("seconds");
   return record;
@@ -48,12 +48,13 @@ void add_line(Metrics& metrics, std::string_view line, const std::string& where)
   const nlohmann::json object = parse_object(line, where);
   const Fields fields(object, where);
   const std::string kind = fields.text("kind");
+  if (object.contains(train::key_of(train::Measure::r2))) metrics.measure = train::Measure::r2;
   if (kind == "epoch") {
-    EpochRecord record = epoch_record(fields);
+    EpochRecord record = epoch_record(fields, metrics.measure);
     if (!metrics.epochs.empty() && record.step <= metrics.epochs.back().step) forget_from(metrics, record.step);
     metrics.epochs.push_back(std::move(record));
   } else if (kind == "evaluation") {
-    EvaluationRecord record = evaluation_record(fields);
+    EvaluationRecord record = evaluation_record(fields, metrics.measure);
     const auto voids = [&](const auto& old) { return old.split == record.split && old.step >= record.step; };
     if (!metrics.evaluations.empty() && metrics.evaluations.back().step >= record.step) {
       std::erase_if(metrics.evaluations, voids);

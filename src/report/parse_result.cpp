@@ -9,10 +9,27 @@ namespace {
 /// Keeps sums of counts far from overflow, and exact in a double.
 constexpr double kMostCases = 1e15;
 
-TestResult test_result(const Fields& object) {
+train::TargetErrors target_errors(const Fields& object) {
+  train::TargetErrors errors;
+  errors.root_mean_square = object.number("rmse");
+  errors.mean = object.number("mae");
+  errors.median = object.number("median_error");
+  errors.cases = object.whole("cases");
+  for (const std::vector<double>& pair : object.number_rows("pairs")) {
+    if (pair.size() != 2) object.fail("pairs", "expected pairs, got " + std::to_string(pair.size()) + " numbers");
+    errors.pairs.emplace_back(pair[0], pair[1]);
+  }
+  return errors;
+}
+
+TestResult test_result(const Fields& object, train::Measure measure) {
   TestResult test;
-  test.accuracy = object.number("accuracy");
+  test.score = object.number(train::key_of(measure));
   test.loss = object.number_if_any("loss");
+  if (measure == train::Measure::r2) {
+    test.errors = target_errors(object);
+    return test;
+  }
   test.macro_f1 = object.number_if_any("macro_f1");
   test.classes = object.texts("classes");
   test.confusion = object.whole_rows("confusion");
@@ -67,9 +84,10 @@ Result parse_result(std::string_view text, const std::string& file) {
   result.epochs = fields.whole("epochs");
   const double best = fields.number_if_any("best_epoch");  // -1 if no epoch was chosen
   result.best_epoch = best >= 1 && best <= static_cast<double>(result.epochs) ? static_cast<std::int64_t>(best) : 0;
-  result.validation_accuracy = fields.number_if_any("validation_accuracy");
+  result.measure = train::measure_of_key(fields.text_if_any("measure"));
+  result.validation_score = fields.number_if_any((std::string("validation_") + train::key_of(result.measure)).c_str());
   if (const auto test = json.find("test"); test == json.end() || !test->is_null()) {  // null: TEST was not looked at
-    result.test = test_result(fields.object("test"));
+    result.test = test_result(fields.object("test"), result.measure);
   }
   result.seconds = fields.number_if_any("seconds");
   result.tokens_per_second = fields.number_if_any("tokens_per_second");

@@ -17,10 +17,9 @@ using Json = nlohmann::json;
 std::string summary_of(const Run& run) {
   if (!run.result) return run.name + ": unfinished, " + std::to_string(run.metrics.epochs.size()) + " epochs";
   const Result& result = *run.result;
-  char accuracy[64];
-  std::snprintf(accuracy, sizeof(accuracy), "%.2f", 100 * result.test.accuracy);
-  return run.name + ": " + result.preset + ", " + result.model + ", seed " + std::to_string(result.seed) +
-         ", test accuracy " + accuracy + " % (" + result.protocol + " protocol)";
+  return run.name + ": " + result.preset + ", " + result.model + ", seed " + std::to_string(result.seed) + ", test " +
+         train::name_of(result.measure) + " " + train::format_score(result.measure, result.test.score) + " (" +
+         result.protocol + " protocol)";
 }
 
 Json comparison_json(const std::vector<Run>& runs) {
@@ -31,8 +30,9 @@ Json comparison_json(const std::vector<Run>& runs) {
                       {"data", group.data},
                       {"protocol", group.protocol},
                       {"runs", group.runs},
-                      {"accuracy", rounded(group.accuracy)},
-                      {"deviation", rounded(group.accuracy_deviation)},
+                      {"measure", train::key_of(group.measure)},
+                      {"score", rounded(group.score)},
+                      {"deviation", rounded(group.score_deviation)},
                       {"seconds", rounded(group.seconds)}});
   }
   for (const Difference& difference : config_differences(runs)) {

@@ -45,7 +45,7 @@ Json epochs_json(const std::vector<EpochRecord>& epochs) {
           {"loss", column(epochs, &EpochRecord::loss)},
           {"taskLoss", column(epochs, &EpochRecord::task_loss)},
           {"ksvd", column(epochs, &EpochRecord::ksvd)},
-          {"accuracy", column(epochs, &EpochRecord::accuracy)},
+          {"score", column(epochs, &EpochRecord::score)},
           {"objective", objectives(epochs)},
           {"gradientNorm", column(epochs, &EpochRecord::gradient_norm)},
           {"learningRate", column(epochs, &EpochRecord::learning_rate)}};
@@ -54,11 +54,25 @@ Json epochs_json(const std::vector<EpochRecord>& epochs) {
 Json evaluations_json(const std::vector<EvaluationRecord>& records) {
   return {{"epoch", column(records, &EvaluationRecord::epoch)},
           {"loss", column(records, &EvaluationRecord::loss)},
-          {"accuracy", column(records, &EvaluationRecord::accuracy)},
+          {"score", column(records, &EvaluationRecord::score)},
           {"objective", objectives(records)}};
 }
 
+Json target_errors_json(const TestResult& test) {
+  const train::TargetErrors& errors = *test.errors;
+  Json pairs = Json::array();
+  for (const auto& [truth, predicted] : errors.pairs) pairs.push_back({rounded(truth), rounded(predicted)});
+  return {{"score", rounded(test.score)},
+          {"loss", rounded(test.loss)},
+          {"rmse", rounded(errors.root_mean_square)},
+          {"mae", rounded(errors.mean)},
+          {"medianError", rounded(errors.median)},
+          {"cases", errors.cases},
+          {"pairs", pairs}};
+}
+
 Json test_json(const TestResult& test) {
+  if (test.errors) return target_errors_json(test);
   Json classes = Json::array();
   std::int64_t cases = 0, hits = 0;
   const std::vector<ClassScores> scores = class_scores(test.confusion);
@@ -71,7 +85,7 @@ Json test_json(const TestResult& test) {
                        {"recall", rounded(scores[i].recall)},
                        {"f1", rounded(scores[i].f1)}});
   }
-  Json json = {{"accuracy", rounded(test.accuracy)},
+  Json json = {{"score", rounded(test.score)},
                {"loss", rounded(test.loss)},
                {"macroF1", rounded(test.macro_f1)},
                {"classes", classes},
@@ -79,7 +93,7 @@ Json test_json(const TestResult& test) {
                {"cases", cases},
                {"hits", hits}};
   if (cases > 0) {
-    const auto [low, high] = wilson_interval(test.accuracy, static_cast<double>(cases));
+    const auto [low, high] = wilson_interval(test.score, static_cast<double>(cases));
     json["interval"] = {rounded(low), rounded(high)};
   }
   return json;
@@ -90,7 +104,7 @@ Json result_json(const Result& result) {
           {"epochs", result.epochs},
           {"refit", result.refit},
           {"keptLast", result.kept_last},
-          {"validationAccuracy", rounded(result.validation_accuracy)},
+          {"validationScore", rounded(result.validation_score)},
           {"test", test_json(result.test)},
           {"seconds", rounded(result.seconds)},
           {"tokensPerSecond", rounded(result.tokens_per_second)},
@@ -184,6 +198,7 @@ Json run_json(const Run& run, const std::string& name) {
           {"directory", run.directory.string()},
           {"title", title_of(run)},
           {"identity", identity_json(run)},
+          {"measure", train::key_of(measure_of(run))},
           {"epochs", epochs_json(run.metrics.epochs)},
           {"validation", evaluations_json(run.metrics.split("validation"))},
           {"test", evaluations_json(run.metrics.split("test"))},

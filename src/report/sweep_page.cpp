@@ -10,8 +10,8 @@ std::size_t best_cell(const SweepResults& results) {
   std::size_t best = results.cells.size();
   for (std::size_t i = 0; i < results.cells.size(); ++i) {
     const SweepCell& cell = results.cells[i];
-    if (!cell.finished || !std::isfinite(cell.accuracy)) continue;
-    if (best == results.cells.size() || cell.accuracy > results.cells[best].accuracy) best = i;
+    if (!cell.finished || !std::isfinite(cell.score)) continue;
+    if (best == results.cells.size() || cell.score > results.cells[best].score) best = i;
   }
   return best;
 }
@@ -22,7 +22,7 @@ std::string sweep_page(const SweepResults& results) {
   for (const SweepKey& key : results.keys) keys.push_back({{"name", key.name}, {"values", key.values}});
   for (const SweepCell& cell : results.cells) {
     cells.push_back({{"values", cell.values},
-                     {"accuracy", rounded(cell.accuracy)},
+                     {"score", rounded(cell.score)},
                      {"deviation", rounded(cell.deviation)},
                      {"seeds", cell.seeds},
                      {"seconds", rounded(cell.seconds)},
@@ -33,7 +33,8 @@ std::string sweep_page(const SweepResults& results) {
   const std::size_t best = best_cell(results);
   const Json data = {{"kind", "sweep"},
                      {"title", results.title},
-                     {"measure", results.measure},
+                     {"part", results.part},
+                     {"measure", train::key_of(results.measure)},
                      {"protocol", results.protocol},
                      {"keys", keys},
                      {"cells", cells},

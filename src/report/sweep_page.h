@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "train/evaluation.h"
+
 namespace primal::report {
 
 struct SweepKey {
@@ -16,10 +18,10 @@ struct SweepKey {
   std::vector<std::string> values;  ///< in the order of the axis
 };
 
-/// One combination of values; accuracy is the mean over its seeds.
+/// One combination of values; the score is the mean over its seeds.
 struct SweepCell {
   std::map<std::string, std::string> values;                    ///< key name -> value
-  double accuracy = std::numeric_limits<double>::quiet_NaN();   ///< NaN = none yet
+  double score = std::numeric_limits<double>::quiet_NaN();      ///< NaN = none yet
   double deviation = std::numeric_limits<double>::quiet_NaN();  ///< over the seeds; NaN for fewer than two
   std::int64_t seeds = 0;
   double seconds = std::numeric_limits<double>::quiet_NaN();  ///< mean per run
@@ -29,9 +31,10 @@ struct SweepCell {
 };
 
 struct SweepResults {
-  std::string title;                      ///< "uea/JapaneseVowels"
-  std::string measure = "test accuracy";  ///< what `accuracy` is
-  std::string protocol;                   ///< "honest" or "paper"
+  std::string title;          ///< "uea/JapaneseVowels"
+  std::string part = "test";  ///< of the data that the scores are of
+  train::Measure measure = train::Measure::accuracy;
+  std::string protocol;  ///< "honest" or "paper"
   std::vector<SweepKey> keys;
   std::vector<SweepCell> cells;
 };
@@ -45,7 +48,7 @@ std::string state_of(const SweepCell& cell);
 /// Columns in plain text, best cell marked with "*"; ends with a line feed.
 std::string sweep_table(const SweepResults& results);
 
-/// Index of the finished cell with the highest accuracy; cells.size() if there is none.
+/// Index of the finished cell with the highest score; cells.size() if there is none.
 std::size_t best_cell(const SweepResults& results);
 
 }  // namespace primal::report

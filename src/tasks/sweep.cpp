@@ -116,37 +116,38 @@ void check_same_configuration(const fs::path& folder, TrainRequest train, int64_
 
 bool is_finished(const fs::path& folder) { return fs::exists(folder / "result.json"); }
 
-double measure_of(const RunResult& result) {
-  return result.protocol == Protocol::honest ? result.validation_accuracy : result.test->accuracy;
+double score_of(const RunResult& result) {
+  return result.protocol == Protocol::honest ? result.validation_score : result.test->score;
 }
 
-report::SweepCell cell_of(const std::vector<report::SweepKey>& keys, const Point& point,
-                          const std::vector<fs::path>& folders) {
-  report::SweepCell cell;
-  for (size_t i = 0; i < keys.size(); ++i) cell.values[keys[i].name] = point.values[i];
-  std::vector<double> accuracies, seconds;
+// Of the runs in `folders`, which are the seeds of a point.
+void add_cell(report::SweepResults& results, const Point& point, const std::vector<fs::path>& folders, int64_t failed) {
+  report::SweepCell& cell = results.cells.emplace_back();
+  for (size_t i = 0; i < results.keys.size(); ++i) cell.values[results.keys[i].name] = point.values[i];
+  cell.failed = failed;
+  std::vector<double> scores, seconds;
   for (const fs::path& folder : folders) {
     if (!is_finished(folder)) continue;
     const RunResult result = read_result(folder / "result.json");
-    accuracies.push_back(measure_of(result));
+    results.measure = result.measure;  // all runs have the same data
+    scores.push_back(score_of(result));
     seconds.push_back(result.seconds);
   }
   cell.run = folders.front().parent_path();
-  cell.finished = accuracies.size() == folders.size();
-  if (accuracies.empty()) return cell;
-  const MeanDeviation all = mean_deviation(accuracies);
-  cell.seeds = std::ssize(accuracies);
-  cell.accuracy = all.mean;
-  if (accuracies.size() > 1) cell.deviation = all.deviation;
+  cell.finished = scores.size() == folders.size();
+  if (scores.empty()) return;
+  const MeanDeviation all = mean_deviation(scores);
+  cell.seeds = std::ssize(scores);
+  cell.score = all.mean;
+  if (scores.size() > 1) cell.deviation = all.deviation;
   cell.seconds = mean_deviation(seconds).mean;
-  return cell;
 }
 
 nlohmann::json to_json(const report::SweepResults& results) {
   nlohmann::json cells = nlohmann::json::array();
   for (const auto& cell : results.cells) {
     cells.push_back({{"values", cell.values},
-                     {"accuracy", cell.accuracy},
+                     {train::key_of(results.measure), cell.score},
                      {"deviation", cell.deviation},
                      {"seeds", cell.seeds},
                      {"seconds", cell.seconds},
@@ -154,7 +155,11 @@ nlohmann::json to_json(const report::SweepResults& results) {
                      {"finished", cell.finished},
                      {"failed", cell.failed}});
   }
-  return {{"title", results.title}, {"measure", results.measure}, {"protocol", results.protocol}, {"cells", cells}};
+  return {{"title", results.title},
+          {"part", results.part},
+          {"measure", train::key_of(results.measure)},
+          {"protocol", results.protocol},
+          {"cells", cells}};
 }
 
 // Every point is checked before the first run starts.
@@ -177,10 +182,12 @@ Plan plan_of(const SweepRequest& request, const std::vector<report::SweepKey>& k
 }
 
 // "3/12  rank=20,eta=0.1  seed-1  validation accuracy 97.2 %"
-std::string line_about(const Job& job, const std::string& measure, int exit_code, const fs::path& log) {
+std::string line_about(const Job& job, const std::string& part, int exit_code, const fs::path& log) {
   const std::string name = job.folder.parent_path().filename().string() + "  " + job.folder.filename().string() + "  ";
   if (exit_code == 0 && is_finished(job.folder)) {
-    return name + measure + " " + train::format_percent(measure_of(read_result(job.folder / "result.json")));
+    const RunResult result = read_result(job.folder / "result.json");
+    return name + part + " " + train::name_of(result.measure) + " " +
+           train::format_score(result.measure, score_of(result));
   }
   return name + "failed (exit code " + std::to_string(exit_code) + "), see " + log.string();
 }
@@ -203,7 +210,7 @@ void run_unfinished(const SweepRequest& request, const Plan& plan, SweepSummary&
     summary.failed += exit_code != 0;
     failed[jobs[index].point] += exit_code != 0;
     say(std::to_string(++done) + "/" + std::to_string(plan.jobs.size()) + "  " +
-        line_about(jobs[index], summary.results.measure, exit_code, children[index].log));
+        line_about(jobs[index], summary.results.part, exit_code, children[index].log));
   });
 }
 
@@ -229,7 +236,7 @@ SweepSummary sweep(const SweepRequest& original, const std::function<void(const 
   const Protocol protocol = plan.config.run.protocol;
   results.title = request.preset;
   results.protocol = name_of(protocol);
-  results.measure = protocol == Protocol::honest ? "validation accuracy" : "best TEST accuracy";
+  results.part = protocol == Protocol::honest ? "validation" : "best TEST";
 
   std::error_code failure;
   fs::create_directories(request.folder, failure);
@@ -242,8 +249,7 @@ SweepSummary sweep(const SweepRequest& original, const std::function<void(const 
     for (const Job& job : plan.jobs) {
       if (job.point == i) folders.push_back(job.folder);
     }
-    results.cells.push_back(cell_of(results.keys, plan.points[i], folders));
-    results.cells.back().failed = failed[i];
+    add_cell(results, plan.points[i], folders, failed[i]);
   }
   data::write_file_atomically(request.folder / "sweep.json", to_json(results).dump(2) + "\n");
   data::write_file_atomically(request.folder / "sweep.html", report::sweep_page(results));

@@ -143,13 +143,17 @@ TrainSummary train_one(train::RunDirectory run, const TimeSeriesConfig& config, 
 }
 
 std::string describe_one(const RunResult& result) {
-  std::string text = (result.test ? "test accuracy " + train::format_percent(result.test->accuracy) : "no test") +
-                     " (" + result.model + " on " + result.data + ", protocol " + name_of(result.protocol) + ", seed " +
-                     std::to_string(result.seed) + ", epoch " + std::to_string(result.best_epoch) + " of " +
-                     std::to_string(result.epochs);
+  const std::string measure = train::name_of(result.measure);
+  const auto score = [&](double value) { return measure + " " + train::format_score(result.measure, value); };
+  std::string text = result.test ? "test " + score(result.test->score) : "no test";
+  if (result.test && result.test->errors) {
+    text += ", RMSE " + train::format_metric(result.test->errors->root_mean_square);
+  }
+  text += " (" + result.model + " on " + result.data + ", protocol " + name_of(result.protocol) + ", seed " +
+          std::to_string(result.seed) + ", epoch " + std::to_string(result.best_epoch) + " of " +
+          std::to_string(result.epochs);
   if (result.protocol == Protocol::honest) {
-    text += std::string(result.kept_last ? ", the last," : " by") + " validation accuracy " +
-            train::format_percent(result.validation_accuracy);
+    text += std::string(result.kept_last ? ", the last," : " by") + " validation " + score(result.validation_score);
     if (result.refit) text += ", refitted on all of TRAIN";
   } else {
     text += " by TEST itself";
@@ -240,15 +244,17 @@ MeanDeviation mean_deviation(const std::vector<double>& values) {
 
 std::string describe(const TrainSummary& summary) {
   std::string text;
-  std::vector<double> accuracies;
+  std::vector<double> scores;
   for (const RunResult& result : summary.results) {
     text += describe_one(result) + "\n";
-    if (result.test) accuracies.push_back(result.test->accuracy);
+    if (result.test) scores.push_back(result.test->score);
   }
-  if (accuracies.size() > 1) {
-    const MeanDeviation all = mean_deviation(accuracies);
-    text += "mean " + train::format_percent(all.mean) + " +- " + train::format_percent(all.deviation) + " over " +
-            std::to_string(accuracies.size()) + " seeds, protocol " + name_of(summary.results.front().protocol) + "\n";
+  if (scores.size() > 1) {
+    const MeanDeviation all = mean_deviation(scores);
+    const RunResult& first = summary.results.front();
+    text += "mean " + train::format_score(first.measure, all.mean) + " +- " +
+            train::format_score(first.measure, all.deviation) + " over " + std::to_string(scores.size()) +
+            " seeds, protocol " + name_of(first.protocol) + "\n";
   }
   return text;
 }

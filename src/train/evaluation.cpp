@@ -1,11 +1,68 @@
 #include "train/evaluation.h"
 
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <numeric>
+
+#include "train/format.h"
 
 namespace primal::train {
 
 namespace {
+
+constexpr size_t kMostPairs = 1000;  // enough for a picture
+
+void add_to(LossSums& sums, const LossSums& batch) {
+  sums.loss += batch.loss;
+  sums.objective.resize(batch.objective.size());
+  for (size_t i = 0; i < batch.objective.size(); ++i) sums.objective[i] += batch.objective[i];
+}
+
+Evaluation evaluation_of(LossSums sums, size_t examples, Measure measure, double score) {
+  const double count = static_cast<double>(std::max<size_t>(examples, 1));
+  for (double& objective : sums.objective) objective /= count;
+  return {.loss = sums.loss / count, .measure = measure, .score = score, .objective = std::move(sums.objective)};
+}
+
+// Of targets that are all the same there is nothing to explain: 1 for right answers, 0 for others.
+double r2_of(std::span<const std::pair<double, double>> pairs) {
+  double mean = 0, spread = 0, error = 0;
+  for (const auto& [truth, predicted] : pairs) mean += truth / static_cast<double>(pairs.size());
+  for (const auto& [truth, predicted] : pairs) {
+    spread += (truth - mean) * (truth - mean);
+    error += (truth - predicted) * (truth - predicted);
+  }
+  if (spread == 0) return error == 0 ? 1 : 0;
+  return 1 - error / spread;
+}
+
+double median_of(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+TargetErrors errors_of(std::vector<std::pair<double, double>> pairs) {
+  TargetErrors result{.cases = std::ssize(pairs)};
+  const double count = static_cast<double>(std::max<size_t>(pairs.size(), 1));
+  std::vector<double> sizes;
+  for (const auto& [truth, predicted] : pairs) {
+    sizes.push_back(std::abs(predicted - truth));
+    result.mean += sizes.back() / count;
+    result.root_mean_square += sizes.back() * sizes.back() / count;
+  }
+  result.root_mean_square = std::sqrt(result.root_mean_square);
+  result.median = median_of(std::move(sizes));
+  std::sort(pairs.begin(), pairs.end());
+  const size_t shown = std::min(pairs.size(), kMostPairs);
+  for (size_t i = 0; i < shown; ++i)
+    result.pairs.push_back(pairs[i * (pairs.size() - 1) / std::max<size_t>(shown - 1, 1)]);
+  return result;
+}
 
 int64_t row_sum(const Confusion& confusion, size_t i) {
   return std::accumulate(confusion[i].begin(), confusion[i].end(), int64_t{0});
@@ -24,21 +81,43 @@ int64_t total_of(const Confusion& confusion) {
 
 }  // namespace
 
+const char* key_of(Measure measure) { return measure == Measure::accuracy ? "accuracy" : "r2"; }
+
+Measure measure_of_key(std::string_view key) { return key == key_of(Measure::r2) ? Measure::r2 : Measure::accuracy; }
+
+const char* name_of(Measure measure) { return measure == Measure::accuracy ? "accuracy" : "R2"; }
+
+std::string format_score(Measure measure, double score) {
+  if (measure == Measure::accuracy) return format_percent(score);
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f", score);
+  return text;
+}
+
 ClassificationMeter::ClassificationMeter(int64_t classes)
     : confusion_(static_cast<size_t>(classes), std::vector<int64_t>(static_cast<size_t>(classes))) {}
 
-void ClassificationMeter::add(std::span<const int64_t> truth, std::span<const int64_t> predicted, double loss_sum,
-                              std::span<const double> objective_sums) {
+void ClassificationMeter::add(std::span<const int64_t> truth, std::span<const int64_t> predicted,
+                              const LossSums& batch) {
   for (size_t i = 0; i < truth.size(); ++i) ++confusion_[truth[i]][predicted[i]];
-  loss_sum_ += loss_sum;
-  objective_sums_.resize(objective_sums.size());
-  for (size_t i = 0; i < objective_sums.size(); ++i) objective_sums_[i] += objective_sums[i];
+  add_to(sums_, batch);
 }
 
 Evaluation ClassificationMeter::result() const {
-  const double examples = static_cast<double>(std::max<int64_t>(total_of(confusion_), 1));
-  Evaluation evaluation{loss_sum_ / examples, accuracy_of(confusion_), objective_sums_, confusion_};
-  for (double& objective : evaluation.objective) objective /= examples;
+  const auto examples = static_cast<size_t>(total_of(confusion_));
+  Evaluation evaluation = evaluation_of(sums_, examples, Measure::accuracy, accuracy_of(confusion_));
+  evaluation.confusion = confusion_;
+  return evaluation;
+}
+
+void RegressionMeter::add(std::span<const double> truth, std::span<const double> predicted, const LossSums& batch) {
+  for (size_t i = 0; i < truth.size(); ++i) pairs_.emplace_back(truth[i], predicted[i]);
+  add_to(sums_, batch);
+}
+
+Evaluation RegressionMeter::result() const {
+  Evaluation evaluation = evaluation_of(sums_, pairs_.size(), Measure::r2, r2_of(pairs_));
+  evaluation.errors = errors_of(pairs_);
   return evaluation;
 }
 
@@ -61,17 +140,36 @@ double macro_f1_of(const Confusion& confusion) {
 }
 
 void to_json(nlohmann::json& json, const Evaluation& evaluation) {
-  json = {{"loss", evaluation.loss},
-          {"accuracy", evaluation.accuracy},
-          {"objective", evaluation.objective},
-          {"confusion", evaluation.confusion}};
+  json = {
+      {"loss", evaluation.loss}, {key_of(evaluation.measure), evaluation.score}, {"objective", evaluation.objective}};
+  if (!evaluation.errors) {
+    json["confusion"] = evaluation.confusion;
+    return;
+  }
+  const TargetErrors& errors = *evaluation.errors;
+  json["rmse"] = errors.root_mean_square;
+  json["mae"] = errors.mean;
+  json["median_error"] = errors.median;
+  json["cases"] = errors.cases;
+  json["pairs"] = errors.pairs;
 }
 
 void from_json(const nlohmann::json& json, Evaluation& evaluation) {
   json.at("loss").get_to(evaluation.loss);
-  json.at("accuracy").get_to(evaluation.accuracy);
+  evaluation.measure = json.contains(key_of(Measure::r2)) ? Measure::r2 : Measure::accuracy;
+  json.at(key_of(evaluation.measure)).get_to(evaluation.score);
   json.at("objective").get_to(evaluation.objective);
-  json.at("confusion").get_to(evaluation.confusion);
+  if (evaluation.measure == Measure::accuracy) {
+    json.at("confusion").get_to(evaluation.confusion);
+    return;
+  }
+  TargetErrors errors;
+  json.at("rmse").get_to(errors.root_mean_square);
+  json.at("mae").get_to(errors.mean);
+  json.at("median_error").get_to(errors.median);
+  json.at("cases").get_to(errors.cases);
+  json.at("pairs").get_to(errors.pairs);
+  evaluation.errors = std::move(errors);
 }
 
 }  // namespace primal::train

@@ -27,7 +27,7 @@ struct BatchLoss {
   double ksvd = 0;                ///< eta times the KSVD loss
   std::vector<double> objective;  ///< mean J of each primal layer
   int64_t examples = 0;
-  int64_t correct = 0;
+  double score = 0;  ///< sum over the examples: right classes; of targets 1 - squared error in their deviations
   int64_t tokens = 0;
 };
 
@@ -37,6 +37,8 @@ class Problem {
  public:
   virtual ~Problem() = default;
   virtual torch::nn::Module& model() = 0;
+  /// What the scores of batches and evaluations are.
+  virtual Measure measure() const { return Measure::accuracy; }
   /// Number of training examples.
   virtual int64_t examples() const = 0;
   /// Called on another thread while the previous batch computes. Must not draw random numbers: their order would depend

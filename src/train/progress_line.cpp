@@ -60,11 +60,12 @@ std::vector<Field> fields_of(const ProgressState& state) {
   const auto add = [&fields](double known, const Field& field) {
     if (!std::isnan(known)) fields.push_back(field);
   };
-  const double accuracy = or_nan(state.accuracy);
+  const double score = or_nan(state.score);
   const double objective = or_nan(state.objective);
   const double speed = or_nan(state.tokens_per_second);
   if (state.loss) fields.push_back(metric(5, "loss", *state.loss));
-  add(accuracy, {4, "acc", format_percent(accuracy)});
+  add(score,
+      {4, state.measure == Measure::accuracy ? "acc" : name_of(state.measure), format_score(state.measure, score)});
   add(objective, metric(2, "J", objective));
   add(speed, {1, "", format_count(speed), "tok/s"});
   if (is_done(state)) {

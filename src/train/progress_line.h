@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "train/evaluation.h"
+
 namespace primal::train {
 
 /// An empty number is not shown, nor is a NaN, except for the loss: that is news.
@@ -18,7 +20,8 @@ struct ProgressState {
   std::int64_t done_steps = 0;   ///< of the whole run, with those before a resume
   std::int64_t total_steps = 0;  ///< 0: not known, and no ETA
   std::optional<double> loss = std::nullopt;
-  std::optional<double> accuracy = std::nullopt;   ///< a share of 1
+  std::optional<double> score = std::nullopt;
+  Measure measure = Measure::accuracy;             ///< what the score is
   std::optional<double> objective = std::nullopt;  ///< the KSVD objective J
   std::optional<double> tokens_per_second = std::nullopt;
   std::string_view label = {};  ///< before everything else
@@ -30,7 +33,7 @@ struct ProgressState {
 
 /// One line of at most `width` columns, without a line end:
 ///   epoch 12/100 ━━━━━━━━━╺━━━━━  58 %  loss 0.231  acc 96.3 %  J 0.012  2.8k tok/s  ETA 2:31
-/// The bar takes the room that the rest leaves. What does not fit is left out: tokens/s, J, ETA, accuracy, loss, then
+/// The bar takes the room that the rest leaves. What does not fit is left out: tokens/s, J, ETA, score, loss, then
 /// bar, percentage and label. ETA is for the whole run; when that is done its place tells the time it took.
 std::string render(const ProgressState& state, int width, bool unicode, bool colour);
 

@@ -40,9 +40,9 @@ std::vector<Optimizer::Parameter> parameters_of(const torch::nn::Module& model) 
   return parameters;
 }
 
-// A better accuracy, or the same with a smaller loss: on a small validation part many epochs have the same accuracy.
+// A better score, or the same with a smaller loss: on a small validation part many epochs have the same accuracy.
 bool is_better(const Evaluation& a, const Evaluation& b) {
-  return a.accuracy > b.accuracy || (a.accuracy == b.accuracy && a.loss < b.loss);
+  return a.score > b.score || (a.score == b.score && a.loss < b.loss);
 }
 
 double mean(const std::vector<double>& values) {
@@ -225,7 +225,8 @@ void Trainer::Loop::show_progress() {
   if (sums.examples > 0) {
     const double examples = static_cast<double>(sums.examples);
     shown.loss = sums.loss / examples;
-    shown.accuracy = static_cast<double>(sums.correct) / examples;
+    shown.score = sums.score / examples;
+    shown.measure = problem_.measure();
     shown.objective = mean(sums.objective) / examples;
     shown.tokens_per_second = static_cast<double>(sums.tokens) / sums.seconds;
   }
@@ -255,14 +256,15 @@ void Trainer::Loop::finish_epoch() {
   std::vector<double> objective = sums.objective;
   for (double& value : objective) value /= examples;
   const double rate = learning_rate(schedule_, optimizer_.options().lr, state_.step - 1);
-  const double accuracy = static_cast<double>(sums.correct) / examples;
+  const double score = sums.score / examples;
+  const std::string measure = key_of(problem_.measure());
   run_.metric({{"kind", "epoch"},
                {"epoch", state_.epoch},
                {"step", state_.step},
                {"loss", sums.loss / examples},
                {"task_loss", sums.task / examples},
                {"ksvd", sums.ksvd / examples},
-               {"accuracy", accuracy},
+               {measure, score},
                {"objective", objective},
                {"gradient_norm", sums.gradient_norm / static_cast<double>(sums.steps)},
                {"learning_rate", rate},
@@ -270,7 +272,7 @@ void Trainer::Loop::finish_epoch() {
                {"tokens_per_second", static_cast<double>(sums.tokens) / sums.seconds}});
   events_->scalar("train/loss", sums.task / examples, state_.step);
   events_->scalar("train/ksvd", sums.ksvd / examples, state_.step);
-  events_->scalar("train/accuracy", accuracy, state_.step);
+  events_->scalar("train/" + measure, score, state_.step);
   events_->scalar("train/learning_rate", rate, state_.step);
   for (size_t i = 0; i < objective.size(); ++i) {
     events_->scalar("train/J of layer " + std::to_string(i + 1), objective[i], state_.step);
@@ -295,11 +297,11 @@ void Trainer::Loop::evaluate() {
                {"epoch", state_.epoch},
                {"step", state_.step},
                {"loss", evaluation.loss},
-               {"accuracy", evaluation.accuracy},
+               {key_of(evaluation.measure), evaluation.score},
                {"objective", evaluation.objective},
                {"seconds", seconds_since(start)}});
   events_->scalar(split + "/loss", evaluation.loss, state_.step);
-  events_->scalar(split + "/accuracy", evaluation.accuracy, state_.step);
+  events_->scalar(split + "/" + key_of(evaluation.measure), evaluation.score, state_.step);
   const bool first = state_.best.epoch < 0;
   if (!first && options_.keep == Keep::best && !is_better(evaluation, state_.best.evaluation)) return;
   state_.best = {state_.epoch, evaluation};

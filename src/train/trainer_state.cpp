@@ -7,7 +7,7 @@
 
 namespace primal::train {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(EpochSums, loss, task, ksvd, objective, gradient_norm, examples, correct, tokens,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(EpochSums, loss, task, ksvd, objective, gradient_norm, score, examples, tokens,
                                    steps, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BestEpoch, epoch, evaluation)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainerState, epoch, batch, step, sums, best, seconds, tokens, metric_bytes)
@@ -20,7 +20,7 @@ void EpochSums::add(const BatchLoss& batch_loss) {
   objective.resize(batch_loss.objective.size());
   for (size_t i = 0; i < objective.size(); ++i) objective[i] += batch_loss.objective[i] * count;
   examples += batch_loss.examples;
-  correct += batch_loss.correct;
+  score += batch_loss.score;
   tokens += batch_loss.tokens;
 }
 

@@ -15,7 +15,8 @@ struct EpochSums {
   double loss = 0, task = 0, ksvd = 0;  ///< times the number of examples
   std::vector<double> objective;
   double gradient_norm = 0;  ///< sum over the steps
-  int64_t examples = 0, correct = 0, tokens = 0, steps = 0;
+  double score = 0;          ///< sum over the examples
+  int64_t examples = 0, tokens = 0, steps = 0;
   double seconds = 0;
 
   void add(const BatchLoss& batch);

@@ -14,6 +14,7 @@ using primal::analysis::Finding;
 using primal::analysis::findings;
 using primal::analysis::LayerFacts;
 using primal::analysis::RunFacts;
+using primal::analysis::Task;
 using primal::analysis::Severity;
 
 bool has(const RunFacts& facts, const std::string& title) {
@@ -45,14 +46,14 @@ RunFacts healthy() {
   facts.evaluation_split = "validation";
   for (int epoch = 1; epoch <= 20; ++epoch) {
     facts.task_loss.push_back(2 * std::pow(0.9, epoch));
-    facts.accuracy.push_back(0.5 + 0.02 * epoch);
+    facts.score.push_back(0.5 + 0.02 * epoch);
     facts.ksvd.push_back(0.1 * std::pow(0.8, epoch));
     facts.objective.push_back({0.3});
     facts.evaluation_epoch.push_back(epoch);
     facts.evaluation_loss.push_back(2.1 * std::pow(0.95, epoch));
-    facts.evaluation_accuracy.push_back(0.8);
+    facts.evaluation_score.push_back(0.8);
   }
-  facts.test_accuracy = 0.8;
+  facts.test_score = 0.8;
   facts.test_cases = {50, 50};
   facts.layers = {healthy_layer()};
   return facts;
@@ -81,15 +82,32 @@ TEST(Findings, ARunThatGaveUp) {
 
 TEST(Findings, AccuracyAtChance) {
   RunFacts facts = healthy();  // chance 0.5, standard error 0.05: up to 0.6 is noise
-  facts.test_accuracy = 0.59;
+  facts.test_score = 0.59;
   EXPECT_TRUE(has(facts, "at chance"));
-  facts.test_accuracy = 0.61;
+  facts.test_score = 0.61;
   EXPECT_FALSE(has(facts, "at chance"));
   facts.test_cases = {80, 20};  // 0.8 + 0.08
-  facts.test_accuracy = 0.87;
+  facts.test_score = 0.87;
   EXPECT_TRUE(has(facts, "at chance")) << "the most frequent class counts, not the number of classes";
   facts.test_cases = {};
   EXPECT_FALSE(has(facts, "at chance")) << "nothing is known of the classes";
+}
+
+TEST(Findings, NoBetterThanTheMean) {
+  RunFacts facts = healthy();
+  facts.test_cases = {};
+  facts.test_score = -0.1;
+  EXPECT_FALSE(has(facts, "No better than the mean")) << "an accuracy is no R2";
+  facts.task = Task::targets;
+  facts.score = {0.1, 0.9};
+  ASSERT_TRUE(has(facts, "No better than the mean"));
+  EXPECT_EQ(findings(facts)[0].text,
+            "Test R2 -0.100; always answering the mean gives 0. The best training R2 is 0.900.");
+  EXPECT_EQ(findings(facts)[0].advice.substr(0, 36), "The model learns its training data b");
+  facts.score = {0.1, 0.1};
+  EXPECT_EQ(findings(facts)[0].advice.substr(0, 24), "The model does not learn");
+  facts.test_score = 0.01;
+  EXPECT_FALSE(has(facts, "No better than the mean"));
 }
 
 /// The KSVD term falls and the task stands still for ten epochs.
@@ -97,7 +115,7 @@ RunFacts held_back() {
   RunFacts facts = healthy();
   facts.eta = 5;
   for (double& loss : facts.task_loss) loss = 1;
-  for (double& accuracy : facts.accuracy) accuracy = 0.6;
+  for (double& accuracy : facts.score) accuracy = 0.6;
   return facts;
 }
 
@@ -129,7 +147,7 @@ TEST(Findings, EtaIsNotBlamedWhenJStaysOrTheTaskIsSolved) {
   for (double& ksvd : facts.ksvd) ksvd = 0.1;
   EXPECT_FALSE(has(facts, "eta is too large"));
   facts = held_back();
-  facts.accuracy.back() = 0.96;
+  facts.score.back() = 0.96;
   EXPECT_FALSE(has(facts, "eta is too large"));
   facts = held_back();
   facts.eta = 0;

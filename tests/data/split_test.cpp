@@ -78,6 +78,22 @@ TEST(Split, EveryCaseIsHeldOutEquallyOften) {
   for (const int count : counts) EXPECT_NEAR(count, 2000, 200);
 }
 
+TEST(Split, HoldsOutSmallAndLargeTargetsAlike) {
+  primal::data::TimeSeriesSet set;
+  set.channels = 1;
+  for (int64_t i = 0; i < 100; ++i) {
+    set.ids.push_back(std::to_string(i));
+    set.values.push_back(0);
+    set.offsets.push_back(i + 1);
+    set.targets.push_back(static_cast<float>((i * 37) % 100));
+  }
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    std::vector<int> tens(10);
+    for (const int64_t i : primal::data::split(set, 0.2, seed).held_out) ++tens[static_cast<size_t>(set.targets[i]) / 10];
+    EXPECT_EQ(tens, std::vector<int>(10, 2)) << seed;
+  }
+}
+
 TEST(Split, NothingAndEverythingAreHandled) {
   EXPECT_TRUE(random_split(10, 0, 1).held_out.empty());
   EXPECT_TRUE(random_split(0, 0.2, 1).train.empty());

@@ -232,7 +232,7 @@ def wrong_data(folder):
         "number": (folder / "number.ts", ':6: channel 1, value 3: expected a number, got "x"'),
         "no labels in .ts": (
             write_ts(folder / "a.ts", without_labels(make_series(20, 0))),
-            ": the series have no class",
+            ": the series have neither class labels nor targets",
         ),
         "no labels in CSV": (
             write_csv(folder / "b.csv", without_labels(make_series(20, 0))),
@@ -242,13 +242,13 @@ def wrong_data(folder):
             write_csv(folder / "d.csv", make_series(20, 0, classes=("up",))),
             ": expected series of at least",
         ),
-        "targets": (write_targets(folder / "e.csv"), ": the series have targets, expected class labels"),
+        "one target": (write_targets(folder / "e.csv"), ": expected at least two different targets, got only 0.5"),
         "not UTF-8": (write_latin(folder / "f.csv"), ':2: series "0": expected a label in UTF-8, got '),
         "few": (write_csv(folder / "c.csv", make_series(3, 0)), ": 3 series are too few to hold some out"),
     }
 
 
-WRONG_DATA = ("number", "no labels in .ts", "no labels in CSV", "one class", "targets", "not UTF-8", "few")
+WRONG_DATA = ("number", "no labels in .ts", "no labels in CSV", "one class", "one target", "not UTF-8", "few")
 
 
 @pytest.mark.parametrize("kind", WRONG_DATA)

@@ -56,16 +56,16 @@ TEST(Comparison, SeedsAreSummedUpPerProtocol) {
   std::vector<primal::report::Run> runs(4);
   for (std::size_t i = 0; i < 3; ++i) {
     primal::report::Result result;
-    result.test.accuracy = 0.8 + 0.1 * static_cast<double>(i);
+    result.test.score = 0.8 + 0.1 * static_cast<double>(i);
     result.protocol = i < 2 ? "honest" : "paper";
     result.seed = static_cast<std::int64_t>(i);
     runs[i].result = result;
   }
   const auto groups = primal::report::groups_of(runs);  // the fourth is unfinished
   ASSERT_EQ(groups.size(), 2u);
-  EXPECT_NEAR(groups[0].accuracy, 0.85, 1e-12);
-  EXPECT_NEAR(groups[0].accuracy_deviation, 0.1 / std::sqrt(2), 1e-12);
-  EXPECT_TRUE(std::isnan(groups[1].accuracy_deviation)) << "one seed has no deviation";
+  EXPECT_NEAR(groups[0].score, 0.85, 1e-12);
+  EXPECT_NEAR(groups[0].score_deviation, 0.1 / std::sqrt(2), 1e-12);
+  EXPECT_TRUE(std::isnan(groups[1].score_deviation)) << "one seed has no deviation";
 }
 
 TEST(Comparison, OnlyRunsThatDifferInTheSeedAreSummedUp) {
@@ -73,7 +73,7 @@ TEST(Comparison, OnlyRunsThatDifferInTheSeedAreSummedUp) {
   std::vector<primal::report::Run> runs(2);
   for (std::size_t i = 0; i < 2; ++i) {
     runs[i].result.emplace();
-    runs[i].result->test.accuracy = 0.5;
+    runs[i].result->test.score = 0.5;
     runs[i].result->seed = static_cast<std::int64_t>(i);
     const std::string seed = std::to_string(i);
     runs[i].config.settings = {
@@ -89,7 +89,7 @@ TEST(Comparison, OnlyRunsThatDifferInTheSeedAreSummedUp) {
   EXPECT_EQ(changed([](auto& run) { run.config.settings.pop_back(); }), 1u) << "a run older than a setting";
   EXPECT_EQ(changed([](auto& run) { run.result->data = "other"; }), 2u);
   EXPECT_EQ(changed([](auto& run) { run.result->seed = 0; }), 2u) << "the same seed twice is no mean over seeds";
-  EXPECT_EQ(changed([](auto& run) { run.result->test.accuracy = std::nan(""); }), 1u) << "without TEST: in none";
+  EXPECT_EQ(changed([](auto& run) { run.result->test.score = std::nan(""); }), 1u) << "without TEST: in none";
 }
 
 }  // namespace

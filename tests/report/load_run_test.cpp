@@ -30,7 +30,7 @@ TEST_F(LoadRun, ReadsEveryFile) {
   EXPECT_TRUE(run.metrics.split("test").empty());
   const auto result = run.result.value_or(primal::report::Result());
   EXPECT_EQ(result.test.classes, primal::tests::kHostileNames);
-  EXPECT_TRUE(std::isnan(result.validation_accuracy));
+  EXPECT_TRUE(std::isnan(result.validation_score));
   ASSERT_EQ(run.layers.size(), 1u);
   EXPECT_EQ(run.layers[0].lambda[1][0], 0.6);
 }
@@ -115,7 +115,7 @@ TEST(ParseMetrics, NullIsNotANumberAndUnknownKindsAreLeftOut) {
       "{\"kind\":\"epoch\",\"epoch\":1,\"step\":1,\"loss\":null,\"task_loss\":null}\n{\"kind\":\"later\"}\n", "m");
   ASSERT_EQ(metrics.epochs.size(), 1u);
   EXPECT_TRUE(std::isnan(metrics.epochs[0].task_loss));
-  EXPECT_TRUE(std::isnan(metrics.epochs[0].accuracy));
+  EXPECT_TRUE(std::isnan(metrics.epochs[0].score));
 }
 
 TEST(ParseMetrics, RepeatedStepsOfAResumedRunHoldTheLaterLine) {

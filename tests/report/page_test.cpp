@@ -131,7 +131,7 @@ TEST(SweepPage, HoldsCellsAndTheBest) {
   const nlohmann::json data = data_of(page);
   EXPECT_EQ(data["kind"], "sweep");
   EXPECT_EQ(data["best"], 1);
-  EXPECT_TRUE(data["cells"][2]["accuracy"].is_null());
+  EXPECT_TRUE(data["cells"][2]["score"].is_null());
 }
 
 TEST(SweepTable, AlignsItsColumnsAndMarksTheBest) {
@@ -140,6 +140,15 @@ TEST(SweepTable, AlignsItsColumnsAndMarksTheBest) {
             "          10            90.00  1.00      3     60.0  runs/a\n"
             "*         20            95.00  2.00      3     61.2  runs/b\n"
             "          30                -     -      0        -  unfinished\n");
+}
+
+TEST(SweepTable, WritesR2AsItIs) {
+  primal::report::SweepResults results = sweep();
+  results.measure = primal::train::Measure::r2;
+  results.part = "validation";
+  const std::string table = primal::report::sweep_table(results);
+  EXPECT_EQ(table.substr(0, table.find('\n')), "  model.rank  validation R2     +-  seeds  seconds  run");
+  EXPECT_NE(table.find("0.950  0.020"), table.npos);
 }
 
 TEST(SweepTable, AnEmptySweepHasNoBest) {

@@ -23,7 +23,7 @@ ProgressState example() {
           .done_steps = 1158,
           .total_steps = 10000,
           .loss = 0.231,
-          .accuracy = 0.963,
+          .score = 0.963,
           .objective = 0.012,
           .tokens_per_second = 2810,
           .remaining_seconds = 151};
@@ -97,6 +97,10 @@ TEST(ProgressLine, IsColouredWithRestraint) {
   EXPECT_EQ(render(full, 24, true, true), "\x1b[32m━━━━━━━━\x1b[0m 100 %  \x1b[90mloss\x1b[0m \x1b[31mnan\x1b[0m");
 }
 
+TEST(ProgressLine, NamesTheScore) {
+  EXPECT_EQ(ascii_line({.epoch = 1, .epochs = 3, .score = 0.8731, .measure = Measure::r2}, 80), "epoch 1/3  R2 0.873");
+}
+
 TEST(ProgressLine, SaysHundredPercentOnlyAtTheEnd) {
   EXPECT_EQ(ascii_line({.step = 9999, .steps = 10000}, 6), " 99 %");
   EXPECT_EQ(ascii_line({.step = 10000, .steps = 10000}, 6), "100 %");
@@ -106,7 +110,7 @@ TEST(ProgressLine, SaysHundredPercentOnlyAtTheEnd) {
 TEST(ProgressLine, ShowsOnlyWhatIsKnown) {
   EXPECT_EQ(ascii_line({.label = "reading"}, 80), "reading");
   EXPECT_EQ(ascii_line({}, 80), "");
-  EXPECT_EQ(ascii_line({.epoch = 1, .epochs = 3, .accuracy = kNan, .objective = kNan, .tokens_per_second = kNan}, 80),
+  EXPECT_EQ(ascii_line({.epoch = 1, .epochs = 3, .score = kNan, .objective = kNan, .tokens_per_second = kNan}, 80),
             "epoch 1/3");
   EXPECT_EQ(ascii_line({.step = 1, .steps = 4, .label = "test"}, 19), "test ==......  25 %");
 }

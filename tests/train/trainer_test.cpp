@@ -48,16 +48,16 @@ class Blobs : public Problem {
             .ksvd = 0,
             .objective = {0.5},
             .examples = std::ssize(inputs.examples),
-            .correct = logits.argmax(1).eq(labels).sum().item<int64_t>(),
+            .score = logits.argmax(1).eq(labels).sum().item<double>(),
             .tokens = std::ssize(inputs.examples)};
   }
 
   Evaluation evaluate(Part part) override {
     evaluated.push_back(part);
     evaluated_weights.push_back(model_->weight.detach().clone());
-    Evaluation evaluation{.loss = 1, .accuracy = 0, .objective = {}, .confusion = {{1}}};
+    Evaluation evaluation{.loss = 1, .score = 0, .objective = {}, .confusion = {{1}}};
     const size_t i = evaluated.size() - 1;
-    evaluation.accuracy = i < accuracies.size() ? accuracies[i] : 0;
+    evaluation.score = i < accuracies.size() ? accuracies[i] : 0;
     return evaluation;
   }
 
@@ -199,7 +199,7 @@ TEST_F(TrainerTest, KeepsTheBestEpochAndRestoresIt) {
   options.selection = Part::test;
   const Outcome outcome = train(problem, "a", /*restore=*/true);
   EXPECT_EQ(outcome.best.epoch, 2);
-  EXPECT_EQ(outcome.best.evaluation.accuracy, 0.9);
+  EXPECT_EQ(outcome.best.evaluation.score, 0.9);
   EXPECT_EQ(problem.evaluated, std::vector<Part>(4, Part::test));
   options.last_epoch = 2;
   Blobs two_epochs;
@@ -269,7 +269,7 @@ TEST_F(TrainerTest, KeepsTheLastEpochIfAskedTo) {
   options.keep = Keep::last;
   const Outcome outcome = train(problem, "a", /*restore=*/true);
   EXPECT_EQ(outcome.best.epoch, 4);
-  EXPECT_EQ(outcome.best.evaluation.accuracy, 0.5);
+  EXPECT_EQ(outcome.best.evaluation.score, 0.5);
   EXPECT_TRUE(tests::same(problem.model_->weight.detach(), problem.evaluated_weights.back()));
 }
 

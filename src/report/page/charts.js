@@ -1,5 +1,5 @@
 // Line charts on Chart.js: theme, scales, marks, text alternatives. A chart is described by a plain object:
-//   {title, note, xLabel, format, scales: ["linear", "log", "symlog"], series: [{label, color, x, y, dash, points, band}],
+//   {title, note, xLabel, format, scales: ["linear", "log", "symlog"], series: [{label, color, x, y, dash, points, dots, band}],
 //    marks: [{x, label, color, side, low}], labels (names on the x axis), errors: true, small: true}
 "use strict";
 
@@ -22,7 +22,8 @@ function datasetsOf(spec, forward) {
       backgroundColor: color,
       borderWidth: spec.small ? 1.5 : 2,
       borderDash: line.dash || [],
-      pointRadius: line.points || lone ? 4 : 0,
+      showLine: !line.dots,
+      pointRadius: line.dots ? 2.5 : line.points || lone ? 4 : 0,
       pointHoverRadius: 4,
       pointHitRadius: 8,
       clip: 6,

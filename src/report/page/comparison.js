@@ -10,8 +10,15 @@ function colorOfRun(data) {
   return (i) => (groupOf.has(i) ? runColors[groupOf.get(i) % runColors.length] : "muted");
 }
 
+/** What all runs are judged by; nothing if they differ in it. */
+function commonMeasure(data) {
+  const kinds = new Set(data.runs.map((run) => run.measure));
+  return kinds.size === 1 ? measures[data.runs[0].measure] : null;
+}
+
 function runsTable(data) {
-  const columns = ["run", "seed", "test accuracy %", "data", "preset", "model", "protocol", "time", "memory"]
+  const common = commonMeasure(data);
+  const columns = ["run", "seed", `test ${common?.column ?? "score"}`, "data", "preset", "model", "protocol", "time", "memory"]
     .map((title, i) => ({ title, number: [1, 2, 7, 8].includes(i) }));
   const colors = colorOfRun(data);
   const rows = data.runs.map((run, i) => {
@@ -19,22 +26,24 @@ function runsTable(data) {
     swatch.style.background = `var(--${colors(i)})`;
     const { preset, model, data: set, protocol, seed } = run.identity;
     const { test, seconds, peakMemoryMb } = run.result ?? {};
-    const accuracy = isNumber(test?.accuracy) ? percentFine(test.accuracy)
+    const score = isNumber(test?.score) ? (common?.fine ?? measures[run.measure].format)(test.score)
       : run.result ? "no test" : `unfinished, ${run.epochs.epoch.length} epochs`;
-    return [element("span", {}, swatch, run.name), seed, accuracy, set, preset, model, protocol, duration(seconds), memory(peakMemoryMb)];
+    return [element("span", {}, swatch, run.name), seed, score, set, preset, model, protocol, duration(seconds), memory(peakMemoryMb)];
   });
   return scrollBox("Runs", dataTable("Runs", columns, rows));
 }
 
-const bestOf = (groups) => groups.reduce((a, b) => (b.accuracy > a.accuracy ? b : a));
+const bestOf = (groups) => groups.reduce((a, b) => (b.score > a.score ? b : a));
 
 function groupsTable(data) {
   const { groups } = data.comparison;
   if (groups.length === 0) return null;
-  const columns = ["data", "preset", "model", "protocol", "seeds", "test accuracy %", "time"].map((title, i) => ({ title, number: i > 3 }));
+  const common = commonMeasure(data);
+  const columns = ["data", "preset", "model", "protocol", "seeds", `test ${common?.column ?? "score"}`, "time"].map((title, i) => ({ title, number: i > 3 }));
   const rows = groups.map((group) => {
-    const accuracy = element("span", { class: "with-meter" }, meter(group.accuracy), withDeviation(group.accuracy, group.deviation));
-    const row = [group.data, group.preset, group.model, group.protocol, String(group.runs.length), accuracy, duration(group.seconds)];
+    const measure = common ?? { fine: measures[group.measure].format };
+    const score = element("span", { class: "with-meter" }, meter(group.score), withDeviation(measure, group.score, group.deviation));
+    const row = [group.data, group.preset, group.model, group.protocol, String(group.runs.length), score, duration(group.seconds)];
     const rivals = groups.filter((other) => other.data === group.data && other.protocol === group.protocol);
     row.mark = rivals.length > 1 && group === bestOf(rivals);
     return row;
@@ -44,15 +53,22 @@ function groupsTable(data) {
     scrollBox("Over the seeds", dataTable("Over the seeds", columns, rows)));
 }
 
-function overlayChart(data, title, key, options) {
+function overlayChart(data, title, key, options, isShown = () => true) {
   const colors = colorOfRun(data);
   const splits = [...new Set(data.runs.map((run) => judged(run)[0]))];
-  return chartFigure({
-    title, note: `On ${splits.join(" or ")} data`, xLabel: "epoch", ...options,
-    series: data.runs.map((run, i) => {
-      const [, curve] = judged(run);
-      return { label: run.name, color: colors(i), x: curve.epoch, y: curve[key] };
-    }),
+  const series = data.runs.flatMap((run, i) => {
+    const [, curve] = judged(run);
+    return isShown(run) ? [{ label: run.name, color: colors(i), x: curve.epoch, y: curve[key] }] : [];
+  });
+  return chartFigure({ title, note: `On ${splits.join(" or ")} data`, xLabel: "epoch", ...options(series), series });
+}
+
+/** One per measure: accuracies and R² have no axis in common. */
+function scoreCharts(data) {
+  return [...new Set(data.runs.map((run) => run.measure))].map((kind) => {
+    const measure = measures[kind];
+    const options = (series) => ({ format: measure.format, tick: measure.tick, yRange: scoreRange(measure, series.flatMap((line) => line.y)) });
+    return overlayChart(data, capital(measure.name), "score", options, (run) => run.measure === kind);
   });
 }
 
@@ -72,8 +88,7 @@ function comparisonSection(data) {
     element("div", { class: "card" }, element("h3", {}, "Runs"), runsTable(data)),
     groupsTable(data),
     element("div", { class: "grid" },
-      overlayChart(data, "Accuracy", "accuracy", { format: percent, tick: (value) => `${Math.round(1000 * value) / 10} %`, yRange: { max: 1, grace: 0 } }),
-      overlayChart(data, "Loss", "loss", { scales: ["linear", "log"] })),
+      scoreCharts(data), overlayChart(data, "Loss", "loss", () => ({ scales: ["linear", "log"] }))),
     differencesCard(data));
 }
 
@@ -81,8 +96,9 @@ function comparisonHeader(data) {
   const finished = data.runs.filter((run) => run.result);
   const { groups } = data.comparison;
   // The protocols do not measure the same thing: an honest number comes first, even if a paper number is higher.
-  const honest = groups.filter((group) => group.protocol === "honest");
-  const best = groups.length ? bestOf(honest.length ? honest : groups) : null;
+  const rivals = groups.filter((group) => group.measure === groups[0].measure);
+  const honest = rivals.filter((group) => group.protocol === "honest");
+  const best = groups.length ? bestOf(honest.length ? honest : rivals) : null;
   const titles = [...new Set(data.runs.map((run) => run.title))];
   return element("header", { class: "hero" },
     element("div", {},
@@ -90,8 +106,8 @@ function comparisonHeader(data) {
       element("h1", {}, `Comparison of ${data.runs.length} runs`),
       element("p", { class: "subtitle" }, titles.join(" · ")),
       finished.length < data.runs.length ? element("p", { class: "badges" }, badge(`${data.runs.length - finished.length} unfinished`, "warn")) : null),
-    best ? element("div", { class: "headline" }, element("strong", {}, percent(best.accuracy)),
-      element("span", {}, `Best test accuracy: ${best.model}, ${best.protocol} protocol` +
+    best ? element("div", { class: "headline" }, element("strong", {}, measures[best.measure].format(best.score)),
+      element("span", {}, `Best test ${measures[best.measure].name}: ${best.model}, ${best.protocol} protocol` +
         (best.runs.length > 1 ? `, mean of ${best.runs.length} runs` : ""))) : null);
 }
 

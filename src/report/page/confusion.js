@@ -39,7 +39,7 @@ function confusionTable(test) {
 
 function meter(share) {
   const bar = element("span", { class: "meter", "aria-hidden": "true" }, element("span", {}));
-  bar.firstChild.style.width = `${(100 * (share || 0)).toFixed(1)}%`;
+  bar.firstChild.style.width = `${(100 * Math.max(share || 0, 0)).toFixed(1)}%`;
   return bar;
 }
 
@@ -54,7 +54,7 @@ function classTable(test) {
 
 function confusionSection(run) {
   const test = run.result?.test;
-  if (!test || test.classes.length === 0) return null;
+  if (!test?.classes?.length) return null;
   const worst = test.classes.filter((c) => c.cases > 0).sort((a, b) => a.recall - b.recall)[0];
   const lead = `${whole(test.hits)} of ${whole(test.cases)} test cases are right.` +
     (worst && worst.recall < 1 ? ` The class missed most is ${worst.name}: ${percent(worst.recall)} of its cases are found.` : "");

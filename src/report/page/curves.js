@@ -1,4 +1,4 @@
-// Loss, accuracy, J, learning rate and gradient norm over the epochs.
+// Loss, score, J, learning rate and gradient norm over the epochs.
 "use strict";
 
 const splitColors = { validation: "series-2", test: "series-3" };
@@ -35,12 +35,12 @@ function lossChart(run) {
   });
 }
 
-function accuracyChart(run) {
-  const { epoch, accuracy } = run.epochs;
+function scoreChart(run) {
+  const measure = measures[run.measure];
+  const series = [{ label: "training", color: "series-1", x: run.epochs.epoch, y: run.epochs.score }, ...splitSeries(run, "score")];
   return chartFigure({
-    title: "Accuracy", note: "Share of right answers", xLabel: "epoch", marks: bestEpochMark(run, true),
-    format: percent, tick: (value) => `${Math.round(1000 * value) / 10} %`, yRange: { max: 1, grace: 0 },
-    series: [{ label: "training", color: "series-1", x: epoch, y: accuracy }, ...splitSeries(run, "accuracy")],
+    title: capital(measure.name), note: measure.note, xLabel: "epoch", marks: bestEpochMark(run, true),
+    format: measure.format, tick: measure.tick, yRange: scoreRange(measure, series.flatMap((line) => line.y)), series,
   });
 }
 
@@ -60,7 +60,7 @@ function smallChart(run, key, title, scales) {
 }
 
 function curvesSection(run) {
-  const figures = [lossChart(run), accuracyChart(run), objectiveChart(run)];
+  const figures = [lossChart(run), scoreChart(run), objectiveChart(run)];
   const small = [smallChart(run, "learningRate", "Learning rate", ["linear"]), smallChart(run, "gradientNorm", "Gradient norm", ["linear", "log"])];
   if ([...figures, ...small].every((figure) => figure === null)) {
     return section("curves", "Training", null, element("p", { class: "card empty" }, "No epoch has been recorded yet."));

@@ -5,6 +5,7 @@ const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
 
 const percentDigits = new Intl.NumberFormat("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const twoDigits = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const threeDigits = new Intl.NumberFormat("en", { minimumFractionDigits: 3, maximumFractionDigits: 3 });
 const wholeDigits = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const fewDigits = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 
@@ -12,6 +13,7 @@ const percent = (share) => (isNumber(share) ? `${percentDigits.format(100 * shar
 const percentFine = (share) => (isNumber(share) ? twoDigits.format(100 * share) : "–");
 const whole = (value) => (isNumber(value) ? wholeDigits.format(value) : "–");
 const oneDigit = (value) => (isNumber(value) ? percentDigits.format(value) : "–");
+const thousandths = (value) => (isNumber(value) ? threeDigits.format(value) : "–");
 
 /** Four significant digits; very small and very large ones as 1.2e-5. */
 function figure(value) {
@@ -50,5 +52,23 @@ const memory = (mb) => (!isNumber(mb) ? "–" : mb >= 1024 ? `${oneDigit(mb / 10
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
-const withDeviation = (mean, deviation) =>
-  isNumber(deviation) ? `${percentFine(mean)} ± ${percentFine(deviation)}` : percentFine(mean);
+/** What runs are judged by, the more the better. `column` and `fine`: in tables, whose headings have the unit. */
+const measures = {
+  accuracy: {
+    name: "accuracy", column: "accuracy %", note: "Share of right answers", format: percent, fine: percentFine,
+    tick: (value) => `${Math.round(1000 * value) / 10} %`, lowest: 0,
+  },
+  r2: {
+    name: "R²", column: "R²", note: "1 − squared error / that of always answering the mean", format: thousandths, fine: thousandths,
+    tick: tickFigure, lowest: -1, // further down lie only the first epochs, which would press the others flat
+  },
+};
+
+const withDeviation = (measure, mean, deviation) =>
+  isNumber(deviation) ? `${measure.fine(mean)} ± ${measure.fine(deviation)}` : measure.fine(mean);
+
+/** The part of the y axis that matters for scores. */
+function scoreRange(measure, values) {
+  const isBelow = values.some((value) => isNumber(value) && value < measure.lowest);
+  return isBelow ? { min: measure.lowest, max: 1, grace: 0 } : { max: 1, grace: 0 };
+}

@@ -3,7 +3,7 @@
 
 const protocolText = {
   honest: "checkpoint chosen on held-out training data, TEST used once",
-  paper: "best TEST accuracy over the epochs, as published",
+  paper: "best TEST epoch, as published",
 };
 const lastText = "last epoch kept, TEST used once";
 
@@ -19,7 +19,8 @@ function runHeader(run) {
   const { preset, model } = run.identity;
   const test = run.result?.test;
   const [split, curve] = judged(run);
-  const headline = test ? ["Test accuracy", percent(test.accuracy)] : [`${capital(split)} accuracy so far`, percent(curve.accuracy.at(-1))];
+  const { name, format } = measures[run.measure];
+  const headline = test ? [`Test ${name}`, format(test.score)] : [`${capital(split)} ${name} so far`, format(curve.score.at(-1))];
   return element("header", { class: "hero" },
     element("div", {},
       element("p", { class: "eyebrow" }, "primal report"),
@@ -47,11 +48,13 @@ function tiles(run) {
   const { test } = result;
   const interval = test.interval ? `95 % interval ${percentFine(test.interval[0])}–${percentFine(test.interval[1])}` : null;
   const protocol = run.identity.protocol;
+  const { name, format } = measures[run.measure];
   return element("dl", { class: "tiles" },
-    tile("Test accuracy", percent(test.accuracy), `${protocol} protocol: ${result.keptLast ? lastText : protocolText[protocol] ?? ""}${result.refit ? ", after a refit on all of TRAIN" : ""}`, interval),
+    tile(`Test ${name}`, format(test.score), `${protocol} protocol: ${result.keptLast ? lastText : protocolText[protocol] ?? ""}${result.refit ? ", after a refit on all of TRAIN" : ""}`, interval),
     isNumber(test.macroF1) ? tile("Macro F1", percent(test.macroF1), isNumber(test.loss) ? `test loss ${figure(test.loss)}` : null) : null,
+    isNumber(test.rmse) ? tile("Test error", figure(test.rmse), `root mean square; mean absolute ${figure(test.mae)}`) : null,
     result.bestEpoch ? tile(result.keptLast ? "Last epoch" : "Best epoch", String(result.bestEpoch), `of ${result.epochs}`,
-      isNumber(result.validationAccuracy) ? `validation accuracy ${percent(result.validationAccuracy)}` : null) : null,
+      isNumber(result.validationScore) ? `validation ${name} ${format(result.validationScore)}` : null) : null,
     rankTile(run.layers),
     tile("Training time", duration(result.seconds), [result.threads ? `${result.threads} threads` : "", result.cpu].filter(Boolean).join(", ")),
     isNumber(result.tokensPerSecond) ? tile("Tokens per second", large(result.tokensPerSecond)) : null,
@@ -80,5 +83,5 @@ function configSection(run) {
 
 /** Everything below the header. */
 function runSections(run) {
-  return [tiles(run), findingsSection(run), curvesSection(run), confusionSection(run), spectrumSection(run), configSection(run)].filter(Boolean);
+  return [tiles(run), findingsSection(run), curvesSection(run), confusionSection(run), targetsSection(run), spectrumSection(run), configSection(run)].filter(Boolean);
 }

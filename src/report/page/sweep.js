@@ -1,20 +1,25 @@
 // A sweep: error bars over one key, heat maps over two, one heat map per combination of the others for more.
 "use strict";
 
+/** "validation accuracy"; for a table "validation accuracy %". */
+const scoreName = (data) => `${data.part} ${measures[data.measure].name}`;
+const columnTitle = (data) => `${data.part} ${measures[data.measure].column}`;
+
 /** Shades from the worst to the best cell; the spread is often small, and it is what one looks for. */
 function shadeOf(cells) {
-  const values = cells.map((cell) => cell.accuracy).filter(isNumber);
+  const values = cells.map((cell) => cell.score).filter(isNumber);
   const low = Math.min(...values), high = Math.max(...values);
   return (value) => (high > low ? 0.06 + 0.86 * ((value - low) / (high - low)) : 0.5);
 }
 
 function sweepCell(data, cell, shade) {
-  if (!cell || !isNumber(cell.accuracy)) return element("td", { class: "none" }, cell ? cell.state : "–");
-  const strength = shade(cell.accuracy);
+  if (!cell || !isNumber(cell.score)) return element("td", { class: "none" }, cell ? cell.state : "–");
+  const strength = shade(cell.score);
+  const { fine } = measures[data.measure];
   const isBest = data.best !== null && data.cells[data.best] === cell;
   const node = element("td", { class: `hit${strength > strongShade ? " strong" : ""}${isBest ? " best" : ""}`, title: cell.run },
-    element("b", {}, percentFine(cell.accuracy)),
-    isNumber(cell.deviation) ? element("small", {}, `± ${percentFine(cell.deviation)}`) : null,
+    element("b", {}, fine(cell.score)),
+    isNumber(cell.deviation) ? element("small", {}, `± ${fine(cell.deviation)}`) : null,
     cell.finished ? null : element("small", {}, cell.state));
   node.style.setProperty("--shade", strength.toFixed(3));
   return node;
@@ -30,9 +35,9 @@ function heatMap(data, fixed, title) {
   const rows = rowKey.values.map((row) => element("tr", {}, element("th", { scope: "row" }, row),
     columnKey.values.map((column) => sweepCell(data, find(row, column), shade))));
   return element("div", { class: "card" }, element("h3", {}, title),
-    element("p", { class: "explain" }, `Rows: ${rowKey.name}. Columns: ${columnKey.name}. ${capital(data.measure)} in percent; outlined: the best.`),
+    element("p", { class: "explain" }, `Rows: ${rowKey.name}. Columns: ${columnKey.name}. ${capital(columnTitle(data))}; outlined: the best.`),
     scrollBox(title, element("table", { class: "confusion sweep" },
-      element("caption", { class: "hidden" }, `${title}: ${data.measure} by ${rowKey.name} and ${columnKey.name}`),
+      element("caption", { class: "hidden" }, `${title}: ${scoreName(data)} by ${rowKey.name} and ${columnKey.name}`),
       element("thead", {}, element("tr", {}, element("td", {}, `${rowKey.name} \\ ${columnKey.name}`),
         columnKey.values.map((column) => element("th", { scope: "col" }, column)))),
       element("tbody", {}, rows))));
@@ -43,23 +48,24 @@ function combinations(keys) {
   return keys.reduce((list, key) => list.flatMap((head) => key.values.map((value) => ({ ...head, [key.name]: value }))), [{}]);
 }
 
-/** Around the accuracies and their bars, with some air, and never beyond 0 and 1. */
-function accuracyRange(cells) {
-  const ends = cells.filter((cell) => isNumber(cell?.accuracy))
-    .flatMap(({ accuracy, deviation }) => [accuracy - (deviation ?? 0), accuracy + (deviation ?? 0)]);
+/** Around the scores and their bars, with some air, and never beyond what is possible. */
+function barsRange(cells, lowest) {
+  const ends = cells.filter((cell) => isNumber(cell?.score))
+    .flatMap(({ score, deviation }) => [score - (deviation ?? 0), score + (deviation ?? 0)]);
   if (ends.length === 0) return { min: 0, max: 1 };
   const low = Math.min(...ends), high = Math.max(...ends), air = Math.max(0.3 * (high - low), 0.01);
-  return { min: Math.max(0, low - air), max: Math.min(1, high + air) };
+  return { min: Math.max(lowest, low - air), max: Math.min(1, high + air) };
 }
 
 function sweepLine(data) {
   const [key] = data.keys;
   const cells = key.values.map((value) => data.cells.find((cell) => cell.values[key.name] === value));
+  const measure = measures[data.measure];
   return chartFigure({
-    title: `${capital(data.measure)} by ${key.name}`, note: "Mean over the seeds; bars: standard deviation", xLabel: key.name, labels: key.values,
-    format: percent, tick: (value) => `${Math.round(1000 * value) / 10} %`, errors: true, yRange: accuracyRange(cells),
+    title: `${capital(scoreName(data))} by ${key.name}`, note: "Mean over the seeds; bars: standard deviation", xLabel: key.name, labels: key.values,
+    format: measure.format, tick: measure.tick, errors: true, yRange: barsRange(cells, measure.lowest),
     xRange: { min: -0.3, max: key.values.length - 0.7, afterBuildTicks: (axis) => { axis.ticks = key.values.map((_, value) => ({ value })); } },
-    series: [{ label: data.measure, color: "series-1", x: cells.map((_, i) => i), y: cells.map((cell) => cell?.accuracy ?? null),
+    series: [{ label: scoreName(data), color: "series-1", x: cells.map((_, i) => i), y: cells.map((cell) => cell?.score ?? null),
       error: cells.map((cell) => cell?.deviation ?? null), points: true }],
   });
 }
@@ -69,15 +75,15 @@ function sweepPicture(data) {
   if (data.keys.length === 1) return [sweepLine(data)];
   const others = data.keys.slice(2);
   const maps = combinations(others).map((fixed) =>
-    heatMap(data, fixed, Object.entries(fixed).map(([key, value]) => `${key} = ${value}`).join(", ") || capital(data.measure)));
+    heatMap(data, fixed, Object.entries(fixed).map(([key, value]) => `${key} = ${value}`).join(", ") || capital(scoreName(data))));
   return [element("div", { class: others.length ? "grid" : "" }, maps)];
 }
 
 function sweepTable(data) {
   const columns = [...data.keys.map((key) => ({ title: key.name })),
-    ...[`${data.measure} %`, "seeds", "time"].map((title) => ({ title, number: true })), { title: "run" }];
+    ...[columnTitle(data), "seeds", "time"].map((title) => ({ title, number: true })), { title: "run" }];
   const rows = data.cells.map((cell, i) => {
-    const row = [...data.keys.map((key) => cell.values[key.name] ?? "–"), withDeviation(cell.accuracy, cell.deviation),
+    const row = [...data.keys.map((key) => cell.values[key.name] ?? "–"), withDeviation(measures[data.measure], cell.score, cell.deviation),
       String(cell.seeds), duration(cell.seconds), cell.finished ? cell.run : cell.state];
     row.mark = i === data.best;
     return row;
@@ -96,9 +102,9 @@ function sweepHeader(data) {
       element("p", { class: "subtitle" }, data.keys.map((key) => key.name).join(" × ")),
       element("p", { class: "badges" }, data.protocol ? badge(`${data.protocol} protocol`, data.protocol === "honest" ? "good" : "plain") : null,
         badge(`${finished} of ${data.cells.length} finished`, finished < data.cells.length ? "warn" : "plain"))),
-    best ? element("div", { class: "headline" }, element("strong", {}, percent(best.accuracy)), element("span", {}, `Best ${data.measure}: ${bestText}`)) : null);
+    best ? element("div", { class: "headline" }, element("strong", {}, measures[data.measure].format(best.score)), element("span", {}, `Best ${scoreName(data)}: ${bestText}`)) : null);
 }
 
 function sweepSections(data) {
-  return [section("picture", "Accuracy", null, ...sweepPicture(data)), sweepTable(data)];
+  return [section("picture", capital(measures[data.measure].name), null, ...sweepPicture(data)), sweepTable(data)];
 }

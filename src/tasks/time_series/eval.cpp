@@ -16,7 +16,7 @@ EvalResult evaluate_run(const std::filesystem::path& run, const std::string& fil
   const std::string name = file.empty() ? trained.facts.name + " TEST" : file;
   return {model_name(trained.config) + " of " + run.string() + " on " + name + ", " + std::to_string(set.cases()) +
               " series",
-          evaluate(*trained.model, set), trained.facts.classes};
+          evaluate(*trained.model, set, trained.facts), trained.facts.classes};
 }
 
 }  // namespace primal::tasks

@@ -26,10 +26,16 @@ std::string head(const SeriesFacts& facts) {
   return line + "\n";
 }
 
-void append_number(std::string& line, float value) {
+void append_share(std::string& line, float value) {
   char text[32];
   const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, 6).ptr;
   line.append(text, end);
+}
+
+// With as many digits as float32 needs.
+void append_target(std::string& line, double value) {
+  char text[32];
+  line.append(text, std::to_chars(text, text + sizeof text, static_cast<float>(value)).ptr);
 }
 
 void append_series(data::TimeSeriesSet& set, data::Series& series) {
@@ -39,6 +45,32 @@ void append_series(data::TimeSeriesSet& set, data::Series& series) {
   set.offsets.push_back(set.offsets.back() + series.length);
 }
 
+std::string class_lines(const SeriesFacts& facts, const data::TimeSeriesSet& set, const torch::Tensor& outputs) {
+  const torch::Tensor shares = outputs.softmax(1).contiguous();
+  const torch::Tensor predicted = shares.argmax(1);
+  std::string lines;
+  for (int64_t i = 0; i < set.cases(); ++i) {
+    lines += csv_field(set.ids[i]) + "," + csv_field(facts.classes[predicted.data_ptr<int64_t>()[i]]);
+    for (int64_t c = 0; c < shares.size(1); ++c) {
+      lines += ',';
+      append_share(lines, shares.data_ptr<float>()[i * shares.size(1) + c]);
+    }
+    lines += '\n';
+  }
+  return lines;
+}
+
+std::string target_lines(const SeriesFacts& facts, const data::TimeSeriesSet& set, const torch::Tensor& outputs) {
+  const std::vector<double> targets = targets_from(outputs, *facts.target);
+  std::string lines;
+  for (int64_t i = 0; i < set.cases(); ++i) {
+    lines += csv_field(set.ids[i]) + ',';
+    append_target(lines, targets[i]);
+    lines += '\n';
+  }
+  return lines;
+}
+
 std::string lines_for(TrainedModel& trained, data::TimeSeriesSet& set, const std::string& file) {
   data::interpolate_missing(set);
   apply(trained.facts, set, file);
@@ -46,18 +78,8 @@ std::string lines_for(TrainedModel& trained, data::TimeSeriesSet& set, const std
   std::iota(cases.begin(), cases.end(), 0);
   const auto& options = trained.model->options();
   const models::SeriesBatch batch = batch_of(set, cases, options.tokens, options.pooling == models::Pooling::flatten);
-  const torch::Tensor shares = trained.model->forward(batch).logits.softmax(1).contiguous();
-  const torch::Tensor predicted = shares.argmax(1);
-  std::string lines;
-  for (int64_t i = 0; i < set.cases(); ++i) {
-    lines += csv_field(set.ids[i]) + "," + csv_field(trained.facts.classes[predicted.data_ptr<int64_t>()[i]]);
-    for (int64_t c = 0; c < shares.size(1); ++c) {
-      lines += ',';
-      append_number(lines, shares.data_ptr<float>()[i * shares.size(1) + c]);
-    }
-    lines += '\n';
-  }
-  return lines;
+  const torch::Tensor outputs = trained.model->forward(batch).logits;
+  return trained.facts.target ? target_lines(trained.facts, set, outputs) : class_lines(trained.facts, set, outputs);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Classes of new series, as a stream: series in, lines of CSV out.
+// Classes or targets of new series, as a stream: series in, lines of CSV out.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct PredictSummary {
 };
 
 /// Reads .ts or CSV, "-" = standard input, and hands lines of CSV to `write` as soon as they are known: a head, then
-/// id, predicted class, probability of each class. Memory does not grow with the number of series.
-/// `batch`: series that go through the model together; 1 answers each as soon as it is complete.
+/// id, predicted class, probability of each class; or id, predicted target. Memory does not grow with the number of
+/// series. `batch`: series that go through the model together; 1 answers each as soon as it is complete.
 PredictSummary predict(TrainedModel& trained, const std::filesystem::path& input, int64_t batch,
                        const std::function<void(std::string_view)>& write);
 

@@ -1,4 +1,4 @@
-// Time-series classification as the trainer sees it.
+// Classification of time series, or regression, as the trainer sees it.
 #pragma once
 
 #include <functional>
@@ -15,8 +15,15 @@ models::SeriesBatch batch_of(const data::TimeSeriesSet& set, std::span<const int
 /// min(length, tokens) of each. -> [B] int64
 torch::Tensor lengths_of(const data::TimeSeriesSet& set, std::span<const int64_t> cases, int64_t tokens);
 
+/// What the model's outputs say, in the unit of the targets. outputs: [B, 1]
+std::vector<double> targets_from(const torch::Tensor& outputs, const data::TargetScaling& scaling);
+
 /// Cases of a batch such that a forward pass stays within a few hundred megabytes.
 int64_t evaluation_batch(int64_t tokens);
+
+inline train::Measure measure_of(const SeriesFacts& facts) {
+  return facts.target ? train::Measure::r2 : train::Measure::accuracy;
+}
 
 class TimeSeriesProblem : public train::Problem {
  public:
@@ -26,6 +33,7 @@ class TimeSeriesProblem : public train::Problem {
                     std::function<data::TimeSeriesSet(const SeriesFacts&)> load_test);
 
   torch::nn::Module& model() override { return *model_; }
+  train::Measure measure() const override { return measure_of(data_.facts); }
   int64_t examples() const override { return data_.train.cases(); }
   std::unique_ptr<train::BatchInputs> inputs(std::vector<int64_t> examples) const override;
   train::BatchLoss loss(train::BatchInputs& inputs) override;
@@ -43,6 +51,7 @@ class TimeSeriesProblem : public train::Problem {
 };
 
 /// The model over all cases of a set, in evaluation mode.
-train::Evaluation evaluate(models::SequenceClassifierImpl& model, const data::TimeSeriesSet& set);
+train::Evaluation evaluate(models::SequenceClassifierImpl& model, const data::TimeSeriesSet& set,
+                           const SeriesFacts& facts);
 
 }  // namespace primal::tasks

@@ -11,10 +11,14 @@ namespace {
 nlohmann::json test_json(const RunResult& result) {
   if (!result.test) return nullptr;
   nlohmann::json json = *result.test;
-  json["macro_f1"] = train::macro_f1_of(result.test->confusion);
-  json["classes"] = result.classes;
+  if (result.measure == train::Measure::accuracy) {
+    json["macro_f1"] = train::macro_f1_of(result.test->confusion);
+    json["classes"] = result.classes;
+  }
   return json;
 }
+
+std::string validation_key(train::Measure measure) { return std::string("validation_") + train::key_of(measure); }
 
 }  // namespace
 
@@ -28,7 +32,8 @@ std::string to_text(const RunResult& result) {
                          {"seed", result.seed},
                          {"epochs", result.epochs},
                          {"best_epoch", result.best_epoch},
-                         {"validation_accuracy", result.validation_accuracy},  // null if NaN
+                         {"measure", train::key_of(result.measure)},
+                         {validation_key(result.measure), result.validation_score},  // null if NaN
                          {"test", test_json(result)},
                          {"seconds", result.seconds},
                          {"tokens_per_second", result.tokens_per_second},
@@ -52,11 +57,12 @@ RunResult read_result(const std::filesystem::path& path) {
     json.at("seed").get_to(result.seed);
     json.at("epochs").get_to(result.epochs);
     json.at("best_epoch").get_to(result.best_epoch);
-    const auto& validation = json.at("validation_accuracy");
-    result.validation_accuracy = validation.is_null() ? std::nan("") : validation.get<double>();
+    result.measure = train::measure_of_key(json.value("measure", ""));
+    const auto& validation = json.at(validation_key(result.measure));
+    result.validation_score = validation.is_null() ? std::nan("") : validation.get<double>();
     if (const auto& test = json.at("test"); !test.is_null()) {
       result.test = test.get<train::Evaluation>();
-      test.at("classes").get_to(result.classes);
+      if (result.measure == train::Measure::accuracy) test.at("classes").get_to(result.classes);
     }
     json.at("seconds").get_to(result.seconds);
     json.at("tokens_per_second").get_to(result.tokens_per_second);

@@ -76,7 +76,7 @@ std::string describe(const TimeSeriesConfig& config, const TimeSeriesProblem& pr
   std::string text = data.facts.name + ": " + std::to_string(data.train.cases()) + " training series";
   if (data.validation.cases() > 0) text += ", " + std::to_string(data.validation.cases()) + " for validation";
   text += ", " + std::to_string(data.facts.channels) + " channels, up to " + std::to_string(data.facts.tokens) +
-          " steps, " + std::to_string(data.facts.classes.size()) + " classes\n";
+          " steps, " + (data.facts.target ? "a target" : std::to_string(data.facts.classes.size()) + " classes") + "\n";
   return text + model_name(config) + ", " + train::format_count(static_cast<double>(parameters)) +
          " parameters; protocol " + name_of(config.run.protocol) + ", seed " + std::to_string(config.train.seed) +
          ", " + std::to_string(threads_of(config)) + " threads";
@@ -169,23 +169,23 @@ void keep_refitted(TimeSeriesProblem& problem, RunDirectory& run) {
 }
 
 RunResult result_of(const TimeSeriesConfig& config, const SeriesFacts& facts, const Outcome& outcome) {
-  return {
-      .preset = config.run.preset,
-      .model = model_name(config),
-      .data = facts.name,
-      .protocol = config.run.protocol,
-      .refit = config.run.refit,
-      .kept_last = config.train.keep == train::Keep::last,
-      .seed = config.train.seed,
-      .epochs = outcome.epochs,
-      .best_epoch = outcome.best.epoch,
-      .validation_accuracy = config.run.protocol == Protocol::honest ? outcome.best.evaluation.accuracy : std::nan(""),
-      .test = config.run.protocol == Protocol::paper ? std::optional(outcome.best.evaluation) : std::nullopt,
-      .classes = facts.classes,
-      .seconds = outcome.seconds,
-      .tokens_per_second = static_cast<double>(outcome.tokens) / std::max(outcome.seconds, 1e-9),
-      .threads = threads_of(config),
-      .cpu = kernels::cpu_name()};
+  return {.preset = config.run.preset,
+          .model = model_name(config),
+          .data = facts.name,
+          .protocol = config.run.protocol,
+          .refit = config.run.refit,
+          .kept_last = config.train.keep == train::Keep::last,
+          .seed = config.train.seed,
+          .epochs = outcome.epochs,
+          .best_epoch = outcome.best.epoch,
+          .measure = measure_of(facts),
+          .validation_score = config.run.protocol == Protocol::honest ? outcome.best.evaluation.score : std::nan(""),
+          .test = config.run.protocol == Protocol::paper ? std::optional(outcome.best.evaluation) : std::nullopt,
+          .classes = facts.classes,
+          .seconds = outcome.seconds,
+          .tokens_per_second = static_cast<double>(outcome.tokens) / std::max(outcome.seconds, 1e-9),
+          .threads = threads_of(config),
+          .cpu = kernels::cpu_name()};
 }
 
 void finish(const TimeSeriesConfig& config, bool has_test, TimeSeriesProblem& problem, RunResult& result,

@@ -23,7 +23,8 @@ struct RunResult {
   bool kept_last = false;  ///< the last epoch, not the one that the validation part likes best
   int64_t seed = 0;
   int64_t epochs = 0, best_epoch = 0;
-  double validation_accuracy = 0;         ///< NaN with the paper protocol
+  train::Measure measure = train::Measure::accuracy;
+  double validation_score = 0;            ///< NaN with the paper protocol
   std::optional<train::Evaluation> test;  ///< absent if run.test = false
   std::vector<std::string> classes;
   double seconds = 0, tokens_per_second = 0, peak_memory_mb = 0;

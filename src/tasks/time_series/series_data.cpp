@@ -1,5 +1,7 @@
 #include "tasks/time_series/series_data.h"
 
+#include <algorithm>
+
 #include "data/series_reader.h"
 #include "primal/error.h"
 
@@ -14,12 +16,23 @@ constexpr uint64_t kTestShareSeed = 20230530;
 
 data::TimeSeriesSet read_labelled(const fs::path& path) {
   data::TimeSeriesSet set = data::read_series(path);
-  if (set.labels.empty()) {
-    throw Error(path.string() + (set.targets.empty() ? ": the series have no class labels"
-                                                     : ": the series have targets, expected class labels"));
+  if (set.labels.empty() && set.targets.empty()) {
+    throw Error(path.string() + ": the series have neither class labels nor targets");
   }
   data::interpolate_missing(set);
   return set;
+}
+
+// There is something to learn.
+void check_answers(const data::TimeSeriesSet& train, const fs::path& file) {
+  if (!train.labels.empty()) {
+    if (train.class_names.size() >= 2) return;
+    throw Error(file.string() + ": expected series of at least two classes, got only \"" + train.class_names.front() +
+                "\"");
+  }
+  const auto [smallest, largest] = std::minmax_element(train.targets.begin(), train.targets.end());
+  if (*smallest < *largest) return;
+  throw Error(c10::str(file.string(), ": expected at least two different targets, got only ", *smallest));
 }
 
 data::TimeSeriesSet scaled(data::TimeSeriesSet set, const SeriesFacts& facts, bool times, const fs::path& file) {
@@ -72,7 +85,10 @@ data::Split SeriesData::test_split(const data::TimeSeriesSet& whole) const {
 // What the first lines of a TEST file of one's own say, long before its series are looked at.
 void SeriesData::check_head_of_test(const data::TimeSeriesSet& train) const {
   const auto reader = data::open_series(test_);
-  if (!reader->has_labels()) throw Error(test_.string() + ": the series have no class labels");
+  const bool has_same = train.targets.empty() ? reader->has_labels() : reader->has_targets();
+  if (!has_same) {
+    throw Error(test_.string() + ": the series have no " + (train.targets.empty() ? "class labels" : "targets"));
+  }
   SeriesFacts wanted;
   wanted.channels = train.channels;
   wanted.channel_names = train.channel_names;
@@ -89,10 +105,7 @@ TrainingData SeriesData::load_training(bool hold_out) const {
   TrainingData data;
   data.train = read_labelled(train_);
   const std::string fingerprint = fingerprint_of(data.train);
-  if (data.train.class_names.size() < 2) {
-    throw Error(train_.string() + ": expected series of at least two classes, got only \"" +
-                data.train.class_names.front() + "\"");
-  }
+  check_answers(data.train, train_);
   if (is_own_ && !test_.empty()) check_head_of_test(data.train);
   if (test_.empty()) data.train = data.train.subset(test_split(data.train).train);
   if (hold_out) {
@@ -105,6 +118,7 @@ TrainingData SeriesData::load_training(bool hold_out) const {
                   " series are too few to hold some out for validation; add data or use the paper protocol");
     }
   }
+  if (!data.train.targets.empty()) check_answers(data.train, train_);  // of the part that is left
   data.train.name = name_;
   data.facts = facts_of(data.train);
   data.facts.fingerprint = fingerprint;

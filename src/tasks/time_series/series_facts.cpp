@@ -17,13 +17,24 @@ namespace {
 // In standard deviations. Squares of what the model makes of them must stay far below the largest float32, 3e38.
 constexpr float kFarthest = 1e15F;
 
-void check_range(const data::TimeSeriesSet& set, const std::string& file) {
+void check_range(const SeriesFacts& facts, const data::TimeSeriesSet& set, const std::string& file) {
+  const auto check = [&](int64_t i, const char* what, double distance) {
+    if (std::abs(distance) <= kFarthest) return;
+    throw Error(c10::str(file, ": series ", data::in_quotes(set.ids[i]), ": a ", what, " lies ", std::abs(distance),
+                         " standard deviations from the training series, expected at most ", kFarthest));
+  };
   for (int64_t i = 0; i < set.cases(); ++i) {
-    for (const float value : set.series(i)) {
-      if (std::abs(value) <= kFarthest) continue;
-      throw Error(c10::str(file, ": series ", data::in_quotes(set.ids[i]), ": a value lies ", std::abs(value),
-                           " standard deviations from the training series, expected at most ", kFarthest));
-    }
+    for (const float value : set.series(i)) check(i, "value", value);
+    if (facts.target && !set.targets.empty()) check(i, "target", facts.target->forward(set.targets[i]));
+  }
+}
+
+void check_kind(const SeriesFacts& facts, const data::TimeSeriesSet& set, const std::string& file) {
+  if (facts.target && set.targets.empty()) {
+    throw Error(file + ": the series have class labels, expected targets as the training series have");
+  }
+  if (!facts.target && set.labels.empty()) {
+    throw Error(file + ": the series have targets, expected class labels as the training series have");
   }
 }
 
@@ -40,8 +51,10 @@ std::string fingerprint_of(const data::TimeSeriesSet& set) {
     for (const std::string& name : *list) names += name + '\n';
   }
   std::string text;
-  for (const std::string_view part : {bytes_of(set.values), bytes_of(set.times), bytes_of(set.offsets),
-                                      bytes_of(set.labels), std::string_view(names)}) {
+  std::vector<std::string_view> parts = {bytes_of(set.values), bytes_of(set.times), bytes_of(set.offsets),
+                                         bytes_of(set.labels), names};
+  if (!set.targets.empty()) parts.push_back(bytes_of(set.targets));
+  for (const std::string_view part : parts) {
     char code[9];
     std::snprintf(code, sizeof code, "%08x", train::crc32c(part));
     text += code;
@@ -61,6 +74,7 @@ std::string to_text(const SeriesFacts& facts) {
                          {"fingerprint", facts.fingerprint}};
   if (!facts.test_fingerprint.empty()) json["test_fingerprint"] = facts.test_fingerprint;
   if (facts.has_times) json["has_times"] = *facts.has_times;
+  if (facts.target) json["target"] = {{"mean", facts.target->mean}, {"deviation", facts.target->deviation}};
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
@@ -77,6 +91,10 @@ SeriesFacts read_series_facts(const std::filesystem::path& path) {
     json.at("deviation").get_to(facts.scaling.deviation);
     json.at("time_step").get_to(facts.time_scaling.step);
     if (json.contains("has_times")) facts.has_times = json.at("has_times").get<bool>();
+    if (json.contains("target")) {
+      const nlohmann::json& target = json.at("target");
+      facts.target = {target.at("mean").get<double>(), target.at("deviation").get<double>()};
+    }
     facts.fingerprint = json.value("fingerprint", "");
     facts.test_fingerprint = json.value("test_fingerprint", "");
     const auto channels = static_cast<size_t>(facts.channels);
@@ -95,6 +113,7 @@ SeriesFacts facts_of(const data::TimeSeriesSet& train) {
           .channel_names = train.channel_names,
           .tokens = train.longest(),
           .classes = train.class_names,
+          .target = train.targets.empty() ? std::nullopt : std::optional(data::target_scaling_of(train)),
           .scaling = data::scaling_of(train),
           .time_scaling = data::time_scaling_of(train),
           .has_times = !train.times.empty(),
@@ -104,7 +123,7 @@ SeriesFacts facts_of(const data::TimeSeriesSet& train) {
 
 void apply(const SeriesFacts& facts, data::TimeSeriesSet& set, const std::string& file) {
   data::standardise(set.values, set.channels, facts.scaling);
-  check_range(set, file);
+  check_range(facts, set, file);
   if (set.times.empty()) return;
   for (int64_t i = 0; i < set.cases(); ++i) {
     const std::span times(set.times.data() + set.offsets[i], static_cast<size_t>(set.length(i)));
@@ -147,6 +166,7 @@ void align_channels(const SeriesFacts& facts, data::TimeSeriesSet& set, const st
 
 void align(const SeriesFacts& facts, data::TimeSeriesSet& set, const std::string& file) {
   align_channels(facts, set, file);
+  check_kind(facts, set, file);
   std::vector<int64_t> number(set.class_names.size(), -1);  // in facts.classes
   for (size_t i = 0; i < number.size(); ++i) {
     const auto found = std::find(facts.classes.begin(), facts.classes.end(), set.class_names[i]);

@@ -20,8 +20,8 @@ TrainedModel load_trained_model(const std::filesystem::path& run, int64_t thread
   train::set_up_compute_threads(threads_of(trained.config));
   trained.facts = read_series_facts(run / "data.json");
   const SeriesFacts& facts = trained.facts;
-  trained.model = models::SequenceClassifier(
-      model_options(trained.config, facts.channels, std::ssize(facts.classes), facts.tokens));
+  trained.model =
+      models::SequenceClassifier(model_options(trained.config, facts.channels, facts.outputs(), facts.tokens));
   train::load_tensors(*trained.model, train::load_checkpoint(run / "best").model,
                       (run / "best" / "model.safetensors").string());
   trained.model->eval();
