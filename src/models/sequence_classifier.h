@@ -26,9 +26,9 @@ enum class TimeInput {
 struct SequenceClassifierOptions {
   int64_t channels = 0;
   int64_t classes = 0;  ///< outputs; 1 for a regression
-  int64_t tokens = 0;  ///< longest sequence; inputs are padded to it when pooling is flatten
-  int64_t kernel = 1;  ///< steps that a token sees, odd; 1: published, more: a convolution as embedding
-  double dropout = 0;  ///< after the embedding and before the head
+  int64_t tokens = 0;   ///< longest sequence; inputs are padded to it when pooling is flatten
+  int64_t kernel = 1;   ///< steps that a token sees, odd; 1: published, more: a convolution as embedding
+  double dropout = 0;   ///< after the embedding and before the head
   Pooling pooling = Pooling::flatten;
   Padding padding = Padding::respect;  ///< ignore: the attention does not get the mask (published)
   TimeInput time = TimeInput::order;
