@@ -14,8 +14,8 @@ using primal::analysis::Finding;
 using primal::analysis::findings;
 using primal::analysis::LayerFacts;
 using primal::analysis::RunFacts;
-using primal::analysis::Task;
 using primal::analysis::Severity;
+using primal::analysis::Task;
 
 bool has(const RunFacts& facts, const std::string& title) {
   for (const Finding& finding : findings(facts)) {

@@ -89,7 +89,8 @@ TEST(Split, HoldsOutSmallAndLargeTargetsAlike) {
   }
   for (uint64_t seed = 0; seed < 20; ++seed) {
     std::vector<int> tens(10);
-    for (const int64_t i : primal::data::split(set, 0.2, seed).held_out) ++tens[static_cast<size_t>(set.targets[i]) / 10];
+    for (const int64_t i : primal::data::split(set, 0.2, seed).held_out)
+      ++tens[static_cast<size_t>(set.targets[i]) / 10];
     EXPECT_EQ(tens, std::vector<int>(10, 2)) << seed;
   }
 }
