@@ -50,7 +50,8 @@ function axesOf(spec, scale, unit) {
     };
   }
   if (scale === "symlog") y.afterBuildTicks = (axis) => { axis.ticks = symlogTicks(axis, unit); };
-  const x = { type: "linear", grid: { ...grid, display: false }, ticks: { ...ticks, precision: 0 }, ...spec.xRange };
+  const xTicks = spec.realX ? { ...ticks, callback: tickFigure } : { ...ticks, precision: 0 };
+  const x = { type: "linear", grid: { ...grid, display: false }, ticks: xTicks, ...spec.xRange };
   x.title = { display: Boolean(spec.xLabel) && !spec.small, text: spec.xLabel, color: themeColor("muted"), font: { size: 11 } };
   if (spec.labels) x.ticks = { ...x.ticks, stepSize: 1, callback: (value) => spec.labels[value] ?? "" };
   return { x, y };

@@ -1,6 +1,7 @@
 // Line charts on Chart.js: theme, scales, marks, text alternatives. A chart is described by a plain object:
 //   {title, note, xLabel, format, scales: ["linear", "log", "symlog"], series: [{label, color, x, y, dash, points, dots, band}],
-//    marks: [{x, label, color, side, low}], labels (names on the x axis), errors: true, small: true}
+//    marks: [{x, label, color, side, low}], labels (names on the x axis), errors: true, small: true,
+//    realX: true (x are measured, not counted: they may repeat, and the table lists the points of the last series)}
 "use strict";
 
 const drawnCharts = new Map(); // canvas -> {chart, spec, scale}
@@ -73,7 +74,7 @@ function chartConfig(spec, scale) {
           backgroundColor: themeColor("tooltip"), titleColor: themeColor("on-tooltip"), bodyColor: themeColor("on-tooltip"),
           padding: 10, cornerRadius: 8, boxPadding: 4, usePointStyle: true, filter: isShown,
           callbacks: {
-            title: (items) => (items.length ? (spec.labels ? spec.labels[items[0].raw.x] : `${spec.xLabel} ${items[0].raw.x}`) : ""),
+            title: (items) => (items.length ? (spec.labels ? spec.labels[items[0].raw.x] : `${spec.xLabel} ${xText(spec, items[0].raw.x)}`) : ""),
             label: (item) => ` ${item.dataset.label}: ${spec.format(item.raw.raw)}`,
           },
         },
@@ -112,13 +113,23 @@ function chartSummary(spec) {
   return `${spec.title}. ${lines.join("; ")}.`;
 }
 
-function chartTable(spec) {
+const xText = (spec, x) => (spec.realX ? figure(x) : String(x));
+
+function pointTable(spec) {
+  const { label, x, y } = spec.series.at(-1);
+  const columns = [spec.xLabel, label].map((title) => ({ title, number: true }));
+  return dataTable(spec.title, columns, x.map((place, i) => [figure(place), spec.format(y[i])]));
+}
+
+function placeTable(spec) {
   const places = [...new Set(spec.series.flatMap((line) => line.x))].sort((a, b) => a - b);
   const at = spec.series.map((line) => new Map(line.x.map((x, i) => [x, line.y[i]])));
   const columns = [{ title: spec.xLabel || "", number: true }, ...spec.series.map((line) => ({ title: line.label, number: true }))];
   const rows = places.map((x) => [spec.labels ? spec.labels[x] : String(x), ...at.map((values) => spec.format(values.get(x)))]);
-  return scrollBox(`${spec.title}: numbers`, dataTable(spec.title, columns, rows));
+  return dataTable(spec.title, columns, rows);
 }
+
+const chartTable = (spec) => scrollBox(`${spec.title}: numbers`, spec.realX ? pointTable(spec) : placeTable(spec));
 
 /** The whole figure: heading, choice of scale, canvas, table. Nothing if no series has a value. */
 function chartFigure(description) {

@@ -5,7 +5,7 @@ function targetsChart(test) {
   const truth = test.pairs.map((pair) => pair[0]), answer = test.pairs.map((pair) => pair[1]);
   const ends = [Math.min(...truth), Math.max(...truth)];
   return chartFigure({
-    title: "Answers", note: "Predicted over true target", xLabel: "true target", yRange: { grace: "6%" }, xRange: { ticks: {} },
+    title: "Answers", note: "Predicted over true target", xLabel: "true target", realX: true, yRange: { grace: "6%" },
     series: [
       { label: "right answer", color: "muted", x: ends, y: ends, dash: [5, 4] },
       { label: "predicted", color: "series-1", x: truth, y: answer, dots: true },
@@ -16,8 +16,8 @@ function targetsChart(test) {
 function errorsChart(test) {
   const errors = test.pairs.map(([truth, answer]) => Math.abs(answer - truth)).sort((a, b) => a - b);
   return chartFigure({
-    title: "Errors", note: "Share of the answers that are at most so far from the truth", xLabel: "error", format: percent,
-    tick: measures.accuracy.tick, yRange: { min: 0, max: 1, grace: 0 }, xRange: { min: 0, ticks: {} },
+    title: "Errors", note: "Share of the answers that are at most so far from the truth", xLabel: "error", realX: true, format: percent,
+    tick: measures.accuracy.tick, yRange: { min: 0, max: 1, grace: 0 }, xRange: { min: 0 },
     series: [{ label: "answers", color: "series-1", x: errors, y: errors.map((_, i) => (i + 1) / errors.length) }],
   });
 }
