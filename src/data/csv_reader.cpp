@@ -192,10 +192,10 @@ void CsvReader::read_label(std::string_view cell, Series& into) {
 }
 
 void CsvReader::read_target(std::string_view cell, Series& into) {
-  float target = 0;
+  double target = 0;
   const Reading reading = read_number(cell, target);
   if (reading == Reading::kEmpty || (reading == Reading::kMissing && options_.labels_optional)) return;
-  if (reading != Reading::kNumber) lines_.fail("target: expected ", describe<float>(reading, cell));
+  if (reading != Reading::kNumber) lines_.fail("target: expected ", describe<double>(reading, cell));
   if (!into.target) {
     into.target = target;
     label_line_ = lines_.line_number();

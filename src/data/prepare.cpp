@@ -142,9 +142,9 @@ TimeScaling time_scaling_of(const TimeSeriesSet& train) {
 TargetScaling target_scaling_of(const TimeSeriesSet& train) {
   const double count = static_cast<double>(train.targets.size());
   double mean = 0, squares = 0;
-  for (const float target : train.targets) mean += target / count;
-  for (const float target : train.targets) squares += std::pow(target - mean, 2);
-  return {mean, std::sqrt(squares / (count - 1))};
+  for (const double target : train.targets) mean += target / count;
+  for (const double target : train.targets) squares += std::pow(target - mean, 2);
+  return {mean, std::sqrt(squares / count)};
 }
 
 std::vector<float> scaled_times(std::span<const double> times, const TimeScaling& scaling) {

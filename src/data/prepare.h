@@ -46,7 +46,8 @@ TimeScaling time_scaling_of(const TimeSeriesSet& train);
 /// Times of one series in median steps since its start: 0, 1, 2, ... if the steps are even.
 std::vector<float> scaled_times(std::span<const double> times, const TimeScaling& scaling);
 
-/// Mean and sample deviation of the targets: a model learns (target - mean) / deviation.
+/// Mean and deviation (divisor n) of the targets. A model learns (target - mean) / deviation, so that its mean squared
+/// error is 1 - R2.
 struct TargetScaling {
   double mean = 0, deviation = 1;
   double forward(double target) const { return (target - mean) / deviation; }

@@ -33,7 +33,7 @@ struct Series {
   std::vector<float> values;  ///< [length, channels]; NaN = missing
   std::vector<double> times;  ///< [length], strictly increasing; empty = evenly spaced
   std::optional<std::string> label;
-  std::optional<float> target;
+  std::optional<double> target;
 };
 
 /// What the head of a file says.

@@ -45,7 +45,7 @@ std::vector<int64_t> quotas(const std::vector<int64_t>& sizes, double fraction) 
 }
 
 /// The group of each target: equally many cases in each, by size.
-std::vector<int64_t> target_groups(const std::vector<float>& targets, int64_t groups) {
+std::vector<int64_t> target_groups(const std::vector<double>& targets, int64_t groups) {
   std::vector<int64_t> order(targets.size()), group(targets.size());
   std::iota(order.begin(), order.end(), int64_t{0});
   std::ranges::stable_sort(order, {}, [&](int64_t i) { return targets[i]; });

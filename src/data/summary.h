@@ -23,8 +23,8 @@ struct Summary {
   double mean_length = 0;
   int64_t missing = 0;  ///< values
   bool has_times = false;
-  std::vector<ClassCount> classes;                 ///< in the order of class_names; a class may have no case
-  std::optional<std::pair<float, float>> targets;  ///< smallest and largest
+  std::vector<ClassCount> classes;                   ///< in the order of class_names; a class may have no case
+  std::optional<std::pair<double, double>> targets;  ///< smallest and largest
 };
 
 Summary summarise(const TimeSeriesSet& set);

@@ -19,7 +19,7 @@ struct TimeSeriesSet {
   std::vector<double> times;                 ///< [steps]: when each step was taken; empty = evenly spaced
   std::vector<std::string> class_names;  ///< in the order of @classLabel; of a CSV: by number if all are, else by text
   std::vector<int64_t> labels;           ///< [cases]: index into class_names; empty if the file has no class labels
-  std::vector<float> targets;            ///< [cases]: regression targets; empty if it has none
+  std::vector<double> targets;           ///< [cases]: regression targets; empty if it has none
 
   int64_t cases() const { return static_cast<int64_t>(offsets.size()) - 1; }
   int64_t length(int64_t i) const { return offsets[i + 1] - offsets[i]; }

@@ -105,9 +105,9 @@ std::optional<std::string_view> TsReader::take_label(std::string_view& line) con
 
 void TsReader::read_label(std::string_view text, Series& into) const {
   if (header_.has_targets) {
-    float target = 0;
+    double target = 0;
     const Reading reading = read_number(text, target);
-    if (reading != Reading::kNumber) lines_.fail("target: expected ", describe<float>(reading, text));
+    if (reading != Reading::kNumber) lines_.fail("target: expected ", describe<double>(reading, text));
     into.target = target;
   } else if (classes_.contains(text)) {
     into.label = text;

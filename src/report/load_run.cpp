@@ -28,6 +28,12 @@ std::string name_of(const fs::path& directory) {
   return normal.filename().string();
 }
 
+/// Then R2 says nothing.
+bool has_equal_targets(const TestResult& test) {
+  return test.errors &&
+         (test.errors->pairs.empty() || test.errors->pairs.front().first == test.errors->pairs.back().first);
+}
+
 }  // namespace
 
 Run load_run(const fs::path& directory) {
@@ -67,7 +73,7 @@ analysis::RunFacts facts_of(const Run& run) {
     facts.evaluation_loss.push_back(record.loss);
     facts.evaluation_score.push_back(record.score);
   }
-  if (run.result && std::isfinite(run.result->test.score)) {
+  if (run.result && std::isfinite(run.result->test.score) && !has_equal_targets(run.result->test)) {
     facts.test_score = run.result->test.score;
     for (const auto& row : run.result->test.confusion) {
       facts.test_cases.push_back(std::reduce(row.begin(), row.end()));

@@ -17,6 +17,7 @@ train::TargetErrors target_errors(const Fields& object) {
   errors.cases = object.whole("cases");
   for (const std::vector<double>& pair : object.number_rows("pairs")) {
     if (pair.size() != 2) object.fail("pairs", "expected pairs, got " + std::to_string(pair.size()) + " numbers");
+    if (!std::isfinite(pair[0]) || !std::isfinite(pair[1])) object.fail("pairs", "expected numbers, got null");
     errors.pairs.emplace_back(pair[0], pair[1]);
   }
   return errors;
@@ -84,8 +85,12 @@ Result parse_result(std::string_view text, const std::string& file) {
   result.epochs = fields.whole("epochs");
   const double best = fields.number_if_any("best_epoch");  // -1 if no epoch was chosen
   result.best_epoch = best >= 1 && best <= static_cast<double>(result.epochs) ? static_cast<std::int64_t>(best) : 0;
-  result.measure = train::measure_of_key(fields.text_if_any("measure"));
-  result.validation_score = fields.number_if_any((std::string("validation_") + train::key_of(result.measure)).c_str());
+  if (json.contains("measure")) {  // files of older runs do not say
+    const auto measure = train::measure_of_key(fields.text("measure"));
+    if (!measure) fields.fail("measure", "expected \"accuracy\" or \"r2\"");
+    result.measure = *measure;
+  }
+  result.validation_score = fields.number_if_any(train::validation_key_of(result.measure).c_str());
   if (const auto test = json.find("test"); test == json.end() || !test->is_null()) {  // null: TEST was not looked at
     result.test = test_result(fields.object("test"), result.measure);
   }

@@ -120,27 +120,42 @@ double score_of(const RunResult& result) {
   return result.protocol == Protocol::honest ? result.validation_score : result.test->score;
 }
 
-// Of the runs in `folders`, which are the seeds of a point.
-void add_cell(report::SweepResults& results, const Point& point, const std::vector<fs::path>& folders, int64_t failed) {
-  report::SweepCell& cell = results.cells.emplace_back();
-  for (size_t i = 0; i < results.keys.size(); ++i) cell.values[results.keys[i].name] = point.values[i];
-  cell.failed = failed;
+// What all finished runs are judged by.
+train::Measure common_measure(const std::vector<Job>& jobs) {
+  std::optional<train::Measure> common;
+  for (const Job& job : jobs) {
+    if (!is_finished(job.folder)) continue;
+    const train::Measure measure = read_result(job.folder / "result.json").measure;
+    if (common && *common != measure) {
+      throw Error(job.folder.string() + ": is judged by " + train::name_of(measure) + ", others by " +
+                  train::name_of(*common) + "; make a sweep for each kind of data");
+    }
+    common = measure;
+  }
+  return common.value_or(train::Measure::accuracy);
+}
+
+// `folders`: of the seeds.
+report::SweepCell cell_of(const std::vector<report::SweepKey>& keys, const Point& point,
+                          const std::vector<fs::path>& folders) {
+  report::SweepCell cell;
+  for (size_t i = 0; i < keys.size(); ++i) cell.values[keys[i].name] = point.values[i];
   std::vector<double> scores, seconds;
   for (const fs::path& folder : folders) {
     if (!is_finished(folder)) continue;
     const RunResult result = read_result(folder / "result.json");
-    results.measure = result.measure;  // all runs have the same data
     scores.push_back(score_of(result));
     seconds.push_back(result.seconds);
   }
   cell.run = folders.front().parent_path();
   cell.finished = scores.size() == folders.size();
-  if (scores.empty()) return;
+  if (scores.empty()) return cell;
   const MeanDeviation all = mean_deviation(scores);
   cell.seeds = std::ssize(scores);
   cell.score = all.mean;
   if (scores.size() > 1) cell.deviation = all.deviation;
   cell.seconds = mean_deviation(seconds).mean;
+  return cell;
 }
 
 nlohmann::json to_json(const report::SweepResults& results) {
@@ -244,12 +259,14 @@ SweepSummary sweep(const SweepRequest& original, const std::function<void(const 
   const train::FolderLock lock(request.folder, "another sweep is working here");
   std::vector<int64_t> failed(plan.points.size());
   run_unfinished(request, plan, summary, failed, say);
+  results.measure = common_measure(plan.jobs);
   for (size_t i = 0; i < plan.points.size(); ++i) {
     std::vector<fs::path> folders;
     for (const Job& job : plan.jobs) {
       if (job.point == i) folders.push_back(job.folder);
     }
-    add_cell(results, plan.points[i], folders, failed[i]);
+    results.cells.push_back(cell_of(results.keys, plan.points[i], folders));
+    results.cells.back().failed = failed[i];
   }
   data::write_file_atomically(request.folder / "sweep.json", to_json(results).dump(2) + "\n");
   data::write_file_atomically(request.folder / "sweep.html", report::sweep_page(results));

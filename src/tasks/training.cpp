@@ -12,6 +12,7 @@
 #include "tasks/time_series/series_data.h"
 #include "train/failure.h"
 #include "train/format.h"
+#include "train/trainer.h"
 
 namespace primal::tasks {
 
@@ -93,7 +94,10 @@ train::RunDirectory resume_run(const fs::path& folder, const TimeSeriesConfig& c
   train::RunDirectory run = train::RunDirectory::resume(folder);
   const TimeSeriesConfig before = resumed_config(folder / "config.toml", {});
   const bool goes_on = before.train.epochs != config.train.epochs || before.train.patience != config.train.patience;
-  if (goes_on) check_can_go_on(folder, config, request);
+  if (goes_on) {
+    check_can_go_on(folder, config, request);
+    train::check_newest_checkpoint(run);
+  }
   if (config_text(before) != config_text(config)) run.write("config.toml", config_text(config));
   if (goes_on) fs::remove(folder / "result.json");
   return run;
@@ -147,7 +151,7 @@ std::string describe_one(const RunResult& result) {
   const auto score = [&](double value) { return measure + " " + train::format_score(result.measure, value); };
   std::string text = result.test ? "test " + score(result.test->score) : "no test";
   if (result.test && result.test->errors) {
-    text += ", RMSE " + train::format_metric(result.test->errors->root_mean_square);
+    text += ", RMSE " + train::format_digits(result.test->errors->root_mean_square, 4);
   }
   text += " (" + result.model + " on " + result.data + ", protocol " + name_of(result.protocol) + ", seed " +
           std::to_string(result.seed) + ", epoch " + std::to_string(result.best_epoch) + " of " +

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -28,13 +27,14 @@ Evaluation evaluation_of(LossSums sums, size_t examples, Measure measure, double
 
 // Of targets that are all the same there is nothing to explain: 1 for right answers, 0 for others.
 double r2_of(std::span<const std::pair<double, double>> pairs) {
+  const bool same = std::ranges::all_of(pairs, [&](const auto& pair) { return pair.first == pairs[0].first; });
+  if (same) return std::ranges::all_of(pairs, [](const auto& pair) { return pair.first == pair.second; }) ? 1 : 0;
   double mean = 0, spread = 0, error = 0;
   for (const auto& [truth, predicted] : pairs) mean += truth / static_cast<double>(pairs.size());
   for (const auto& [truth, predicted] : pairs) {
     spread += (truth - mean) * (truth - mean);
     error += (truth - predicted) * (truth - predicted);
   }
-  if (spread == 0) return error == 0 ? 1 : 0;
   return 1 - error / spread;
 }
 
@@ -83,15 +83,21 @@ int64_t total_of(const Confusion& confusion) {
 
 const char* key_of(Measure measure) { return measure == Measure::accuracy ? "accuracy" : "r2"; }
 
-Measure measure_of_key(std::string_view key) { return key == key_of(Measure::r2) ? Measure::r2 : Measure::accuracy; }
+std::string validation_key_of(Measure measure) { return std::string("validation_") + key_of(measure); }
+
+std::optional<Measure> measure_of_key(std::string_view key) {
+  for (const Measure measure : {Measure::accuracy, Measure::r2}) {
+    if (key == key_of(measure)) return measure;
+  }
+  return std::nullopt;
+}
 
 const char* name_of(Measure measure) { return measure == Measure::accuracy ? "accuracy" : "R2"; }
 
 std::string format_score(Measure measure, double score) {
   if (measure == Measure::accuracy) return format_percent(score);
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3f", score);
-  return text;
+  constexpr double kReadable = 1000;
+  return std::abs(score) < kReadable ? format_fixed(score, 3) : format_metric(score);
 }
 
 ClassificationMeter::ClassificationMeter(int64_t classes)

@@ -20,11 +20,12 @@ enum class Measure {
 
 /// "accuracy", "r2": in metrics.jsonl and result.json.
 const char* key_of(Measure measure);
-/// The measure of that key; accuracy if none has it.
-Measure measure_of_key(std::string_view key);
+/// "validation_accuracy", "validation_r2": in result.json.
+std::string validation_key_of(Measure measure);
+std::optional<Measure> measure_of_key(std::string_view key);
 /// "accuracy", "R2": for people.
 const char* name_of(Measure measure);
-/// "96.3 %", "0.873".
+/// "96.3 %", "0.873", "-1.32e+34".
 std::string format_score(Measure measure, double score);
 
 using Confusion = std::vector<std::vector<int64_t>>;  ///< [true class][predicted class]: number of examples

@@ -16,10 +16,8 @@ std::string number(double value, std::chars_format format, int precision) {
   return {text.data(), end.ptr};
 }
 
-std::string fixed(double value, int decimals) { return number(value, std::chars_format::fixed, decimals); }
-
 /// One decimal below 100, none above: "2.8", "28.1", "281".
-std::string three_digits(double value) { return fixed(value, std::abs(value) < 99.95 ? 1 : 0); }
+std::string three_digits(double value) { return format_fixed(value, std::abs(value) < 99.95 ? 1 : 0); }
 
 struct Character {
   char32_t code;
@@ -70,10 +68,14 @@ std::string two_digits(std::int64_t value) { return (value < 10 ? "0" : "") + st
 
 }  // namespace
 
+std::string format_fixed(double value, int decimals) { return number(value, std::chars_format::fixed, decimals); }
+
+std::string format_digits(double value, int digits) { return number(value, std::chars_format::general, digits); }
+
 std::string format_count(double value) {
   constexpr std::string_view kUnits = "kMGTPE";
   if (!std::isfinite(value)) return format_metric(value);
-  if (std::abs(value) < 999.5) return value == std::floor(value) ? fixed(value, 0) : three_digits(value);
+  if (std::abs(value) < 999.5) return value == std::floor(value) ? format_fixed(value, 0) : three_digits(value);
   std::size_t unit = 0;
   // 999.5 and more would be rounded to 1000.
   for (value /= 1000; std::abs(value) >= 999.5 && unit + 1 < kUnits.size(); ++unit) value /= 1000;
@@ -90,15 +92,15 @@ std::string format_duration(double seconds) {
   return head + ":" + two_digits(total % 60);
 }
 
-std::string format_percent(double share, int decimals) { return fixed(share * 100, decimals) + " %"; }
+std::string format_percent(double share, int decimals) { return format_fixed(share * 100, decimals) + " %"; }
 
 std::string format_metric(double value) {
   const double size = std::abs(value);
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   if (size != 0 && size < 0.001) return number(value, std::chars_format::scientific, 1);
-  if (size < 100) return fixed(value, 3);
-  if (size < 10000) return fixed(value, 1);
+  if (size < 100) return format_fixed(value, 3);
+  if (size < 10000) return format_fixed(value, 1);
   return number(value, std::chars_format::scientific, 2);
 }
 

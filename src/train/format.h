@@ -15,6 +15,12 @@ std::string format_duration(double seconds);
 /// A share of 1: 0.963 -> "96.3 %".
 std::string format_percent(double share, int decimals = 1);
 
+/// 0.87312, 3 -> "0.873".
+std::string format_fixed(double value, int decimals);
+
+/// So many significant digits: 0.0447213, 4 -> "0.04472".
+std::string format_digits(double value, int digits);
+
 /// A loss or the like, about three digits: 0.231, 12.346, 1234.5, 1.2e-04, "nan".
 std::string format_metric(double value);
 

@@ -51,7 +51,36 @@ double mean(const std::vector<double>& values) {
   return values.empty() ? std::nan("") : sum / static_cast<double>(values.size());
 }
 
+struct Saved {
+  Checkpoint tensors;
+  TrainerState state;
+};
+
+Saved read_checkpoint(const std::filesystem::path& path) {
+  Checkpoint checkpoint = load_checkpoint(path);
+  if (checkpoint.optimizer.empty()) {
+    throw Error((path / "optimizer.safetensors").string() + ": is missing or empty");
+  }
+  TrainerState state = trainer_state(checkpoint.state, (path / "state.json").string());
+  return {std::move(checkpoint), std::move(state)};
+}
+
+template <typename Function>
+void with_advice(const std::filesystem::path& checkpoint, const Function& read) {
+  try {
+    read();
+  } catch (const Error& error) {
+    throw Error(std::string(error.what()) + "; if the file is damaged, remove " + checkpoint.string() +
+                " to go on from the checkpoint before it");
+  }
+}
+
 }  // namespace
+
+void check_newest_checkpoint(const RunDirectory& run) {
+  const auto newest = latest_checkpoint(run.checkpoints());
+  if (newest) with_advice(*newest, [&] { read_checkpoint(*newest); });
+}
 
 class Trainer::Loop {
  public:
@@ -116,21 +145,14 @@ void Trainer::Loop::resume() {
     run_.forget_metrics_after(0);
     return;
   }
-  try {
-    load(*newest);
-  } catch (const Error& error) {
-    throw Error(std::string(error.what()) + "; if the file is damaged, remove " + newest->string() +
-                " to go on from the checkpoint before it");
-  }
+  with_advice(*newest, [&] { load(*newest); });
   run_.forget_metrics_after(state_.metric_bytes);
   saved_step_ = state_.step;
 }
 
 void Trainer::Loop::load(const std::filesystem::path& path) {
-  Checkpoint checkpoint = load_checkpoint(path);
+  auto [checkpoint, state] = read_checkpoint(path);
   const std::string optimizer_file = (path / "optimizer.safetensors").string();
-  if (checkpoint.optimizer.empty()) throw Error(optimizer_file + ": is missing or empty");
-  TrainerState state = trainer_state(checkpoint.state, (path / "state.json").string());
   load_tensors(problem_.model(), checkpoint.model, (path / "model.safetensors").string());
   auto generator = checkpoint.optimizer.extract(kGenerator);
   if (generator.empty()) throw Error(optimizer_file + ": no " + kGenerator);

@@ -60,6 +60,9 @@ struct Outcome {
 /// Makes the settings of these options known under train.*, optimizer.* and schedule.*.
 void add_settings(Settings& settings, TrainOptions& train, OptimizerOptions& optimizer, ScheduleOptions& schedule);
 
+/// Throws Error if the newest checkpoint of the run, if there is one, cannot be read.
+void check_newest_checkpoint(const RunDirectory& run);
+
 class Trainer {
  public:
   /// Goes on from the newest checkpoint of the run directory, if there is one.

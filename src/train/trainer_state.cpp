@@ -28,7 +28,10 @@ std::string to_text(const TrainerState& state) { return nlohmann::json(state).du
 
 TrainerState trainer_state(const std::string& text, const std::string& file) {
   try {
-    return nlohmann::json::parse(text).get<TrainerState>();
+    nlohmann::json json = nlohmann::json::parse(text);
+    // Of runs that began before there were other scores than accuracies.
+    if (auto& sums = json.at("sums"); sums.contains("correct")) sums["score"] = sums["correct"];
+    return json.get<TrainerState>();
   } catch (const nlohmann::json::exception& error) {
     throw Error(file + ": " + reason_of(error));
   }

@@ -72,7 +72,7 @@ TEST(CsvReader, ClassesAreOrderedByNumberIfAllAreNumbersElseByText) {
 
 TEST(CsvReader, TargetsAreRegressionValues) {
   const TimeSeriesSet set = from_csv("series,x,target\na,1,0.5\na,2,0.50\nb,3,\nb,4,-1\n");
-  EXPECT_EQ(set.targets, (std::vector<float>{0.5F, -1.0F}));
+  EXPECT_EQ(set.targets, (std::vector<double>{0.5, -1.0}));
 }
 
 TEST(CsvReader, ForPredictionLabelsMayBeAbsent) {

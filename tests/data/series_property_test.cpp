@@ -21,7 +21,7 @@ TEST(SeriesProperty, WhatIsWrittenAsTsIsReadBackBitForBit) {
     if (round % 3 == 1) set.labels.clear(), set.class_names.clear();
     if (round % 3 == 2) {
       set.labels.clear(), set.class_names.clear();
-      for (int64_t i = 0; i < set.cases(); ++i) set.targets.push_back(static_cast<float>(i) * 0.3F);
+      for (int64_t i = 0; i < set.cases(); ++i) set.targets.push_back(static_cast<double>(i) * 0.3);
     }
     primal::tests::expect_same(from_ts(primal::tests::to_ts(set)), set);
   }

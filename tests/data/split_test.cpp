@@ -85,7 +85,7 @@ TEST(Split, HoldsOutSmallAndLargeTargetsAlike) {
     set.ids.push_back(std::to_string(i));
     set.values.push_back(0);
     set.offsets.push_back(i + 1);
-    set.targets.push_back(static_cast<float>((i * 37) % 100));
+    set.targets.push_back(static_cast<double>((i * 37) % 100));
   }
   for (uint64_t seed = 0; seed < 20; ++seed) {
     std::vector<int> tens(10);

@@ -49,7 +49,7 @@ TEST(Summary, CountsCasesLengthsClassesAndMissingValues) {
 
 TEST(Summary, GivesTheRangeOfTargets) {
   const Summary summary = summarise(from_csv("series,time,x,target\na,0,1,5\nb,0,1,-2\n"));
-  EXPECT_EQ(summary.targets, std::make_pair(-2.0F, 5.0F));
+  EXPECT_EQ(summary.targets, std::make_pair(-2.0, 5.0));
   EXPECT_TRUE(summary.has_times);
 }
 

@@ -71,7 +71,7 @@ TEST(TsReader, AFileWithoutLabelsOrDimensionsIsRead) {
 
 TEST(TsReader, TargetsAreRegressionValues) {
   const TimeSeriesSet set = from_ts("@univariate true\n@targetLabel true\n@data\n1,2:0.5\n3:-2e3\n");
-  EXPECT_EQ(set.targets, (std::vector<float>{0.5F, -2000.0F}));
+  EXPECT_EQ(set.targets, (std::vector<double>{0.5, -2000.0}));
   EXPECT_TRUE(set.labels.empty());
 }
 

@@ -60,8 +60,12 @@ def files(tmp_path_factory):
     return write_targets(folder / "train.csv", TRAIN), write_targets(folder / "test.csv", TEST)
 
 
+def command(file, folder):
+    return ("train", "series/default", *SMALL, "--train", file, "--run", folder)
+
+
 def train(files, folder, *more):
-    return run("train", "series/default", *SMALL, "--train", files[0], "--test", files[1], "--run", folder, *more)
+    return run(*command(files[0], folder), "--test", files[1], *more)
 
 
 @pytest.fixture(scope="module")
@@ -156,8 +160,8 @@ def test_a_resumed_run_ends_with_the_same_bits(files, tmp_path):
 
 
 def test_a_sweep_goes_by_validation_r2(files, tmp_path):
-    command = ("sweep", "series/default", *SMALL[2:], "--train", files[0], "--test", files[1])
-    answer = run(*command, "--set", "run.threads=1", "--vary", "model.rank=2,4", "--run", tmp_path / "sweep")
+    own = ("series/default", *SMALL[2:], "--train", files[0], "--test", files[1], "--set", "run.threads=1")
+    answer = run("sweep", *own, "--vary", "model.rank=2,4", "--run", tmp_path / "sweep")
     output = done(answer)
     grid = json.loads((tmp_path / "sweep" / "sweep.json").read_text())
     assert (grid["part"], grid["measure"]) == ("validation", "r2")
@@ -181,12 +185,12 @@ def test_the_report_shows_the_answers(trained, files, tmp_path):
     assert page.problems() == []
     assert f"{result(folder)['test']['r2']:.3f} Test R²" in page.text
     assert "Half of the answers are within" in page.text
-    assert "Confusion" not in page.text
+    assert "test cases are right" not in page.text
     assert any(label.startswith("Answers. ") for label in page.labels)
 
     # Beside a classification there is no score in common.
     classes = write_csv(tmp_path / "classes.csv", make_series(40, 3))
-    done(run("train", "series/default", *SMALL, "--train", classes, "--run", tmp_path / "classes"))
+    done(run(*command(classes, tmp_path / "classes")))
     done(run("report", folder, tmp_path / "classes", "--output", tmp_path / "both.html"))
     page = open_page(tmp_path / "both.html")
     assert page.problems() == []
@@ -223,6 +227,43 @@ def test_a_target_beyond_all_bounds_is_named(trained, tmp_path):
     far = write_targets(tmp_path / "far.csv", [*TEST, replace(TEST[0], name="far", label="1e30")])
     error = the_error(run("eval", trained[0], "--file", far), "eval")
     assert error.startswith(f'{far}: series "far": a target lies ')
+
+
+def test_what_is_left_to_train_on_must_have_different_targets(tmp_path):
+    lone = [replace(one, label="1.5" if i == 0 else "0.5") for i, one in enumerate(TRAIN)]
+    file = write_targets(tmp_path / "lone.csv", lone)
+    answers = [run(*command(file, tmp_path / f"{i}"), "--seed", i, "--set", "data.validation=0.9") for i in (1, 2, 3)]
+    messages = {the_error(answer, "train") for answer in answers if answer.returncode != 0}
+    expected = f"{file}: the 6 series that are left to train on all have target 0.5; hold out fewer "
+    assert messages == {expected + "(data.validation, data.test_share), or add data"}
+
+
+def test_small_differences_of_large_targets_count(tmp_path):
+    large = [replace(one, label=repr(1.7e9 + float(one.label))) for one in TRAIN]
+    file = write_targets(tmp_path / "large.csv", large)
+    done(run(*command(file, tmp_path / "run"), *LEARNING))
+    assert result(tmp_path / "run")["test"]["r2"] > 0.5
+    assert result(tmp_path / "run")["test"]["rmse"] < 100
+    said = answers(done(run("predict", tmp_path / "run", "--input", file)))
+    assert len(set(said.values())) > 40
+    done(run("report", tmp_path / "run"))
+    assert json.dumps(result(tmp_path / "run")["test"]["pairs"][0][0]) in (tmp_path / "run/report.html").read_text()
+
+
+def test_equal_test_targets_are_no_failure(files, tmp_path):
+    same = write_targets(tmp_path / "same.csv", [replace(one, label="5123.4") for one in TEST])
+    done(train((files[0], same), tmp_path / "run"))
+    assert result(tmp_path / "run")["test"]["r2"] == 0
+    done(run("report", tmp_path / "run"))
+    assert "No better than the mean" not in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_classes_and_targets_are_not_compared_in_a_sweep(files, tmp_path):
+    classes = write_csv(tmp_path / "classes.csv", make_series(40, 3))
+    vary = ("--vary", f"data.train={files[0]},{classes}", "--set", "run.threads=1", "--run", tmp_path / "sweep")
+    answer = run("sweep", "series/default", *SMALL[2:], *vary)
+    assert answer.returncode == 2
+    assert answer.stderr.endswith("is judged by accuracy, others by R2; make a sweep for each kind of data\n")
 
 
 def test_targets_of_a_ts_file_are_read(files, trained, tmp_path):

@@ -239,6 +239,26 @@ def test_a_damaged_checkpoint_is_named(data, unfinished, name, damage):
     assert not (unfinished / "result.json").exists()
 
 
+def test_a_damaged_checkpoint_costs_a_finished_run_nothing(data, whole, tmp_path):
+    folder = tmp_path / "finished"
+    shutil.copytree(whole, folder)
+    cut(newest(folder) / "model.safetensors")
+    config, epochs = (folder / "config.toml").read_text(), result(folder)["epochs"] + 1
+    message = the_error(run("train", "--resume", folder, "--data", data, "--set", f"train.epochs={epochs}"), "train")
+    assert message.startswith(f"{newest(folder) / 'model.safetensors'}: ")
+    assert result(folder) == result(whole)
+    assert (folder / "config.toml").read_text() == config
+
+
+def test_checkpoints_of_the_time_when_all_scores_were_accuracies_are_understood(data, whole, unfinished):
+    file = newest(unfinished) / "state.json"
+    state = json.loads(file.read_text())
+    state["sums"]["correct"] = int(state["sums"].pop("score"))
+    file.write_text(json.dumps(state))
+    done(run("train", "--resume", unfinished, "--data", data))
+    assert_same_run(unfinished, whole)
+
+
 def test_a_damaged_checkpoint_can_be_left_out(data, whole, unfinished):
     cut(newest(unfinished) / "model.safetensors")
     message = run("train", "--resume", unfinished, "--data", data).stderr

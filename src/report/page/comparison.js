@@ -55,7 +55,7 @@ function groupsTable(data) {
 
 function overlayChart(data, title, key, options, isShown = () => true) {
   const colors = colorOfRun(data);
-  const splits = [...new Set(data.runs.map((run) => judged(run)[0]))];
+  const splits = [...new Set(data.runs.filter(isShown).map((run) => judged(run)[0]))];
   const series = data.runs.flatMap((run, i) => {
     const [, curve] = judged(run);
     return isShown(run) ? [{ label: run.name, color: colors(i), x: curve.epoch, y: curve[key] }] : [];
@@ -67,7 +67,7 @@ function overlayChart(data, title, key, options, isShown = () => true) {
 function scoreCharts(data) {
   return [...new Set(data.runs.map((run) => run.measure))].map((kind) => {
     const measure = measures[kind];
-    const options = (series) => ({ format: measure.format, tick: measure.tick, yRange: scoreRange(measure, series.flatMap((line) => line.y)) });
+    const options = (series) => ({ format: measure.format, tick: measure.tick, yRange: scoreRange(measure, series) });
     return overlayChart(data, capital(measure.name), "score", options, (run) => run.measure === kind);
   });
 }

@@ -40,7 +40,7 @@ function scoreChart(run) {
   const series = [{ label: "training", color: "series-1", x: run.epochs.epoch, y: run.epochs.score }, ...splitSeries(run, "score")];
   return chartFigure({
     title: capital(measure.name), note: measure.note, xLabel: "epoch", marks: bestEpochMark(run, true),
-    format: measure.format, tick: measure.tick, yRange: scoreRange(measure, series.flatMap((line) => line.y)), series,
+    format: measure.format, tick: measure.tick, yRange: scoreRange(measure, series), series,
   });
 }
 

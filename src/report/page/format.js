@@ -13,7 +13,7 @@ const percent = (share) => (isNumber(share) ? `${percentDigits.format(100 * shar
 const percentFine = (share) => (isNumber(share) ? twoDigits.format(100 * share) : "–");
 const whole = (value) => (isNumber(value) ? wholeDigits.format(value) : "–");
 const oneDigit = (value) => (isNumber(value) ? percentDigits.format(value) : "–");
-const thousandths = (value) => (isNumber(value) ? threeDigits.format(value) : "–");
+const thousandths = (value) => (isNumber(value) && Math.abs(value) < 1000 ? threeDigits.format(value) : figure(value));
 
 /** Four significant digits; very small and very large ones as 1.2e-5. */
 function figure(value) {
@@ -52,23 +52,27 @@ const memory = (mb) => (!isNumber(mb) ? "–" : mb >= 1024 ? `${oneDigit(mb / 10
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** What runs are judged by, the more the better. `column` and `fine`: in tables, whose headings have the unit. */
+/**
+ * What runs are judged by, the more the better. `column` and `fine`: in tables, whose headings have the unit. `usual`: first
+ * epochs may lie far below it, and would press the others flat.
+ */
 const measures = {
   accuracy: {
     name: "accuracy", column: "accuracy %", note: "Share of right answers", format: percent, fine: percentFine,
-    tick: (value) => `${Math.round(1000 * value) / 10} %`, lowest: 0,
+    tick: (value) => `${Math.round(1000 * value) / 10} %`, lowest: 0, usual: 0,
   },
   r2: {
     name: "R²", column: "R²", note: "1 − squared error / that of always answering the mean", format: thousandths, fine: thousandths,
-    tick: tickFigure, lowest: -1, // further down lie only the first epochs, which would press the others flat
+    tick: tickFigure, lowest: -Infinity, usual: -1,
   },
 };
 
 const withDeviation = (measure, mean, deviation) =>
   isNumber(deviation) ? `${measure.fine(mean)} ± ${measure.fine(deviation)}` : measure.fine(mean);
 
-/** The part of the y axis that matters for scores. */
-function scoreRange(measure, values) {
-  const isBelow = values.some((value) => isNumber(value) && value < measure.lowest);
-  return isBelow ? { min: measure.lowest, max: 1, grace: 0 } : { max: 1, grace: 0 };
+/** The part of the y axis that matters for curves of scores. */
+function scoreRange({ usual }, series) {
+  const curves = series.map((line) => line.y.filter(isNumber)).filter((curve) => curve.length > 0);
+  const risesFromBelow = curves.some((curve) => Math.min(...curve) < usual) && curves.every((curve) => curve.at(-1) > usual);
+  return risesFromBelow ? { min: usual, max: 1, grace: 0 } : { max: 1, grace: 0 };
 }

@@ -7,6 +7,7 @@
 
 #include "data/series_reader.h"
 #include "tasks/time_series/problem.h"
+#include "train/format.h"
 
 namespace primal::tasks {
 
@@ -30,12 +31,6 @@ void append_share(std::string& line, float value) {
   char text[32];
   const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, 6).ptr;
   line.append(text, end);
-}
-
-// With as many digits as float32 needs.
-void append_target(std::string& line, double value) {
-  char text[32];
-  line.append(text, std::to_chars(text, text + sizeof text, static_cast<float>(value)).ptr);
 }
 
 void append_series(data::TimeSeriesSet& set, data::Series& series) {
@@ -63,10 +58,9 @@ std::string class_lines(const SeriesFacts& facts, const data::TimeSeriesSet& set
 std::string target_lines(const SeriesFacts& facts, const data::TimeSeriesSet& set, const torch::Tensor& outputs) {
   const std::vector<double> targets = targets_from(outputs, *facts.target);
   std::string lines;
+  constexpr int kDigits = 10;  // small differences of large numbers count
   for (int64_t i = 0; i < set.cases(); ++i) {
-    lines += csv_field(set.ids[i]) + ',';
-    append_target(lines, targets[i]);
-    lines += '\n';
+    lines += csv_field(set.ids[i]) + ',' + train::format_digits(targets[i], kDigits) + '\n';
   }
   return lines;
 }

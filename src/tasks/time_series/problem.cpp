@@ -17,92 +17,6 @@ namespace {
 constexpr int64_t kEvaluationTokens = 16384;  // of a batch; 2048-wide feed-forward: 128 MB
 constexpr int64_t kEvaluationCases = 128;
 
-torch::Tensor labels_of(const data::TimeSeriesSet& set, std::span<const int64_t> cases) {
-  torch::Tensor labels = torch::empty({std::ssize(cases)}, torch::kInt64);
-  std::transform(cases.begin(), cases.end(), labels.data_ptr<int64_t>(), [&](int64_t i) { return set.labels[i]; });
-  return labels;
-}
-
-template <typename T>
-std::span<const T> as_span(const torch::Tensor& tensor) {
-  return {tensor.data_ptr<T>(), static_cast<size_t>(tensor.numel())};
-}
-
-// In standard deviations from the mean, as the model learns them. -> [B]
-torch::Tensor targets_of(const data::TimeSeriesSet& set, std::span<const int64_t> cases,
-                         const data::TargetScaling& scaling) {
-  torch::Tensor targets = torch::empty({std::ssize(cases)}, torch::kFloat32);
-  std::transform(cases.begin(), cases.end(), targets.data_ptr<float>(),
-                 [&](int64_t i) { return static_cast<float>(scaling.forward(set.targets[i])); });
-  return targets;
-}
-
-std::vector<double> mean_objectives(const std::vector<KsvdTerms>& terms) {
-  std::vector<double> means;
-  for (const KsvdTerms& layer : terms) means.push_back(layer.objective().detach().mean().item<double>());
-  return means;
-}
-
-// In float32 whatever the precision of the pass.
-torch::Tensor cross_entropy(const torch::Tensor& logits, const torch::Tensor& labels, int64_t reduction,
-                            double smoothing) {
-  return at::cross_entropy_loss(logits.to(torch::kFloat32), labels, {}, reduction, -100, smoothing);
-}
-
-// outputs: [B, 1]
-torch::Tensor squared_error(const torch::Tensor& outputs, const torch::Tensor& targets, int64_t reduction) {
-  return at::mse_loss(outputs.squeeze(1).to(torch::kFloat32), targets, reduction);
-}
-
-// Task loss and score of a batch.
-struct Judged {
-  torch::Tensor loss;
-  double score = 0;  // sum over the examples
-};
-
-Judged judge_classes(const torch::Tensor& logits, const torch::Tensor& labels, double smoothing) {
-  return {cross_entropy(logits, labels, at::Reduction::Mean, smoothing),
-          static_cast<double>(logits.argmax(1).eq(labels).sum().item<int64_t>())};
-}
-
-Judged judge_targets(const torch::Tensor& outputs, const torch::Tensor& targets) {
-  const torch::Tensor loss = squared_error(outputs, targets, at::Reduction::Mean);
-  return {loss, static_cast<double>(targets.numel()) * (1 - loss.item<double>())};
-}
-
-// Collects the answers to the cases of a set.
-class Examiner {
- public:
-  Examiner(const data::TimeSeriesSet& set, const SeriesFacts& facts)
-      : set_(set), facts_(facts), classes_(std::ssize(facts.classes)) {}
-
-  void add(std::span<const int64_t> cases, const models::Classification& answer) {
-    train::LossSums sums{.objective = mean_objectives(answer.terms)};
-    for (double& objective : sums.objective) objective *= static_cast<double>(cases.size());
-    facts_.target ? add_targets(cases, answer.logits, sums) : add_classes(cases, answer.logits, sums);
-  }
-  train::Evaluation result() const { return facts_.target ? targets_.result() : classes_.result(); }
-
- private:
-  void add_classes(std::span<const int64_t> cases, const torch::Tensor& logits, train::LossSums& sums) {
-    const torch::Tensor labels = labels_of(set_, cases), predicted = logits.argmax(1);
-    sums.loss = cross_entropy(logits, labels, at::Reduction::Sum, 0).item<double>();
-    classes_.add(as_span<int64_t>(labels), as_span<int64_t>(predicted), sums);
-  }
-  void add_targets(std::span<const int64_t> cases, const torch::Tensor& outputs, train::LossSums& sums) {
-    const data::TargetScaling& scaling = *facts_.target;
-    sums.loss = squared_error(outputs, targets_of(set_, cases, scaling), at::Reduction::Sum).item<double>();
-    std::vector<double> truth;
-    for (const int64_t i : cases) truth.push_back(set_.targets[i]);
-    targets_.add(truth, targets_from(outputs, scaling), sums);
-  }
-
-  const data::TimeSeriesSet& set_;
-  const SeriesFacts& facts_;
-  train::ClassificationMeter classes_;
-  train::RegressionMeter targets_;
-};
-
 void copy_times(const data::TimeSeriesSet& set, int64_t i, std::span<float> into) {
   for (size_t step = 0; step < into.size(); ++step) into[step] = static_cast<float>(set.times[set.offsets[i] + step]);
 }
@@ -111,18 +25,10 @@ struct SeriesInputs : train::BatchInputs {
   using BatchInputs::BatchInputs;
 
   models::SeriesBatch batch;
-  torch::Tensor lengths;  // [B]
-  torch::Tensor answers;  // [B]: labels, or scaled targets
+  torch::Tensor lengths, right;  // [B]
 };
 
 }  // namespace
-
-std::vector<double> targets_from(const torch::Tensor& outputs, const data::TargetScaling& scaling) {
-  const torch::Tensor values = outputs.to(torch::kFloat64).contiguous();
-  std::vector<double> targets;
-  for (const double value : as_span<double>(values)) targets.push_back(scaling.backward(value));
-  return targets;
-}
 
 int64_t evaluation_batch(int64_t tokens) {
   return std::clamp<int64_t>(kEvaluationTokens / std::max<int64_t>(tokens, 1), 1, kEvaluationCases);
@@ -170,8 +76,7 @@ std::unique_ptr<train::BatchInputs> TimeSeriesProblem::inputs(std::vector<int64_
   auto result = std::make_unique<SeriesInputs>(std::move(examples));
   result->batch = batch(data_.train, result->examples);
   result->lengths = lengths_of(data_.train, result->examples, data_.facts.tokens);
-  result->answers = data_.facts.target ? targets_of(data_.train, result->examples, *data_.facts.target)
-                                       : labels_of(data_.train, result->examples);
+  result->right = right_answers(data_.train, result->examples, data_.facts);
   return result;
 }
 
@@ -179,8 +84,7 @@ train::BatchLoss TimeSeriesProblem::loss(train::BatchInputs& inputs) {
   auto& series = static_cast<SeriesInputs&>(inputs);
   augment(series.batch, series.lengths, config_);
   const auto [logits, terms] = model_->forward(series.batch);
-  const auto [task, score] = data_.facts.target ? judge_targets(logits, series.answers)
-                                                : judge_classes(logits, series.answers, config_.loss.label_smoothing);
+  const auto [task, score] = judge(logits, series.right, data_.facts, config_.loss.label_smoothing);
   train::BatchLoss result{.total = task,
                           .task = task.item<double>(),
                           .objective = mean_objectives(terms),

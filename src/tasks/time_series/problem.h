@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "tasks/time_series/answers.h"
 #include "tasks/time_series/config.h"
 #include "tasks/time_series/series_data.h"
 #include "train/problem.h"
@@ -15,15 +16,8 @@ models::SeriesBatch batch_of(const data::TimeSeriesSet& set, std::span<const int
 /// min(length, tokens) of each. -> [B] int64
 torch::Tensor lengths_of(const data::TimeSeriesSet& set, std::span<const int64_t> cases, int64_t tokens);
 
-/// What the model's outputs say, in the unit of the targets. outputs: [B, 1]
-std::vector<double> targets_from(const torch::Tensor& outputs, const data::TargetScaling& scaling);
-
 /// Cases of a batch such that a forward pass stays within a few hundred megabytes.
 int64_t evaluation_batch(int64_t tokens);
-
-inline train::Measure measure_of(const SeriesFacts& facts) {
-  return facts.target ? train::Measure::r2 : train::Measure::accuracy;
-}
 
 class TimeSeriesProblem : public train::Problem {
  public:

@@ -18,7 +18,13 @@ nlohmann::json test_json(const RunResult& result) {
   return json;
 }
 
-std::string validation_key(train::Measure measure) { return std::string("validation_") + train::key_of(measure); }
+// Accuracy in files of runs that began before there was another.
+train::Measure measure_in(const nlohmann::json& json, const std::filesystem::path& path) {
+  const std::string key = json.value("measure", train::key_of(train::Measure::accuracy));
+  const auto measure = train::measure_of_key(key);
+  if (!measure) throw Error(path.string() + ": measure: expected accuracy or r2, got \"" + key + "\"");
+  return *measure;
+}
 
 }  // namespace
 
@@ -33,7 +39,7 @@ std::string to_text(const RunResult& result) {
                          {"epochs", result.epochs},
                          {"best_epoch", result.best_epoch},
                          {"measure", train::key_of(result.measure)},
-                         {validation_key(result.measure), result.validation_score},  // null if NaN
+                         {train::validation_key_of(result.measure), result.validation_score},  // null if NaN
                          {"test", test_json(result)},
                          {"seconds", result.seconds},
                          {"tokens_per_second", result.tokens_per_second},
@@ -57,11 +63,14 @@ RunResult read_result(const std::filesystem::path& path) {
     json.at("seed").get_to(result.seed);
     json.at("epochs").get_to(result.epochs);
     json.at("best_epoch").get_to(result.best_epoch);
-    result.measure = train::measure_of_key(json.value("measure", ""));
-    const auto& validation = json.at(validation_key(result.measure));
+    result.measure = measure_in(json, path);
+    const auto& validation = json.at(train::validation_key_of(result.measure));
     result.validation_score = validation.is_null() ? std::nan("") : validation.get<double>();
     if (const auto& test = json.at("test"); !test.is_null()) {
       result.test = test.get<train::Evaluation>();
+      if (result.test->measure != result.measure) {
+        throw Error(path.string() + ": measure is not that of test");
+      }
       if (result.measure == train::Measure::accuracy) test.at("classes").get_to(result.classes);
     }
     json.at("seconds").get_to(result.seconds);

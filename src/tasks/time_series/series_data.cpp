@@ -23,6 +23,10 @@ data::TimeSeriesSet read_labelled(const fs::path& path) {
   return set;
 }
 
+bool has_different_targets(const data::TimeSeriesSet& set) {
+  return std::ranges::any_of(set.targets, [&](double target) { return target != set.targets.front(); });
+}
+
 // There is something to learn.
 void check_answers(const data::TimeSeriesSet& train, const fs::path& file) {
   if (!train.labels.empty()) {
@@ -30,9 +34,8 @@ void check_answers(const data::TimeSeriesSet& train, const fs::path& file) {
     throw Error(file.string() + ": expected series of at least two classes, got only \"" + train.class_names.front() +
                 "\"");
   }
-  const auto [smallest, largest] = std::minmax_element(train.targets.begin(), train.targets.end());
-  if (*smallest < *largest) return;
-  throw Error(c10::str(file.string(), ": expected at least two different targets, got only ", *smallest));
+  if (has_different_targets(train)) return;
+  throw Error(c10::str(file.string(), ": expected at least two different targets, got only ", train.targets.front()));
 }
 
 data::TimeSeriesSet scaled(data::TimeSeriesSet set, const SeriesFacts& facts, bool times, const fs::path& file) {
@@ -118,7 +121,11 @@ TrainingData SeriesData::load_training(bool hold_out) const {
                   " series are too few to hold some out for validation; add data or use the paper protocol");
     }
   }
-  if (!data.train.targets.empty()) check_answers(data.train, train_);  // of the part that is left
+  if (!data.train.targets.empty() && !has_different_targets(data.train)) {
+    throw Error(c10::str(train_.string(), ": the ", data.train.cases(),
+                         " series that are left to train on all have target ", data.train.targets.front(),
+                         "; hold out fewer (data.validation, data.test_share), or add data"));
+  }
   data.train.name = name_;
   data.facts = facts_of(data.train);
   data.facts.fingerprint = fingerprint;

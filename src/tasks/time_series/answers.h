@@ -1,0 +1,52 @@
+// The right answers to series, classes or targets, and how far those of a model are from them.
+#pragma once
+
+#include <torch/types.h>
+
+#include <span>
+#include <vector>
+
+#include "data/time_series.h"
+#include "models/sequence_classifier.h"
+#include "tasks/time_series/series_facts.h"
+#include "train/evaluation.h"
+
+namespace primal::tasks {
+
+inline train::Measure measure_of(const SeriesFacts& facts) {
+  return facts.target ? train::Measure::r2 : train::Measure::accuracy;
+}
+
+/// As a model learns them: labels, or targets in standard deviations from their mean. -> [B]
+torch::Tensor right_answers(const data::TimeSeriesSet& set, std::span<const int64_t> cases, const SeriesFacts& facts);
+
+/// What a model's outputs say, in the unit of the targets. outputs: [B, 1]
+std::vector<double> targets_from(const torch::Tensor& outputs, const data::TargetScaling& scaling);
+
+struct Judged {
+  torch::Tensor loss;  ///< task loss, mean over the examples
+  double score = 0;    ///< sum over the examples, see train::BatchLoss
+};
+
+/// A batch in training. `smoothing`: of labels. outputs: [B, classes or 1], right: [B]
+Judged judge(const torch::Tensor& outputs, const torch::Tensor& right, const SeriesFacts& facts, double smoothing);
+
+/// Mean J of each primal layer.
+std::vector<double> mean_objectives(const std::vector<KsvdTerms>& terms);
+
+/// Collects the answers of a model to the cases of a set.
+class Examiner {
+ public:
+  /// Both must outlive it.
+  Examiner(const data::TimeSeriesSet& set, const SeriesFacts& facts);
+  void add(std::span<const int64_t> cases, const models::Classification& answer);
+  train::Evaluation result() const;
+
+ private:
+  const data::TimeSeriesSet& set_;
+  const SeriesFacts& facts_;
+  train::ClassificationMeter classes_;
+  train::RegressionMeter targets_;
+};
+
+}  // namespace primal::tasks
