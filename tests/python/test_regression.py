@@ -223,6 +223,13 @@ def test_what_cannot_be_learned_is_refused(files, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(("unit", "deviation"), [("e200", "inf"), ("e-200", "0")])
+def test_targets_without_a_deviation_are_refused(unit, deviation, tmp_path):
+    file = write_targets(tmp_path / "far.csv", [replace(one, label=one.label + unit) for one in TRAIN])
+    message = the_error(run(*command(file, tmp_path / "run")), "train")
+    assert message == f"{file}: expected targets whose deviation is a number, got {deviation}; give them another unit"
+
+
 def test_a_target_beyond_all_bounds_is_named(trained, tmp_path):
     far = write_targets(tmp_path / "far.csv", [*TEST, replace(TEST[0], name="far", label="1e30")])
     error = the_error(run("eval", trained[0], "--file", far), "eval")

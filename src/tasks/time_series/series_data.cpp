@@ -1,6 +1,7 @@
 #include "tasks/time_series/series_data.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "data/series_reader.h"
 #include "primal/error.h"
@@ -128,6 +129,10 @@ TrainingData SeriesData::load_training(bool hold_out) const {
   }
   data.train.name = name_;
   data.facts = facts_of(data.train);
+  if (data.facts.target && !std::isnormal(data.facts.target->deviation)) {
+    throw Error(c10::str(train_.string(), ": expected targets whose deviation is a number, got ",
+                         data.facts.target->deviation, "; give them another unit"));
+  }
   data.facts.fingerprint = fingerprint;
   if (chooses_by_test_ && !test_.empty()) {
     data::TimeSeriesSet test = read_labelled(test_);
