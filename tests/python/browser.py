@@ -13,7 +13,13 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
+
 CHROMIUM = shutil.which("chromium")
+needs_browser = pytest.mark.skipif(
+    CHROMIUM is None,
+    reason="needs Debian's chromium, which ./test installs: what a page shows is known only in a browser",
+)
 # Chromium writes: [123:123:1116/053000.123456:INFO:CONSOLE:12] "message", source: file:///report.html (12)
 CONSOLE_LINE = re.compile(r"^\[[^\]]*:CONSOLE[:(]\d+\)?\] (.*)$", re.MULTILINE)
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}

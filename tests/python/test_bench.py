@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from browser import CHROMIUM, open_page
+from browser import needs_browser, open_page
 from series_files import PROGRAM
 
 ROOT = Path(__file__).parents[2]
@@ -292,7 +292,7 @@ def test_an_interrupted_run_keeps_the_finished_cases(tmp_path):
     assert list(results.read(tmp_path / "a.json").cases) == ["decode"]
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+@needs_browser
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_chart_of_a_run_is_drawn(tiny_run, dark):
     page = open_page(tiny_run[1] / "a.html", dark=dark)

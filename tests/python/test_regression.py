@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from browser import CHROMIUM, open_page
+from browser import needs_browser, open_page
 from series_files import (
     TINY,
     done,
@@ -23,7 +23,6 @@ from series_files import (
     write_ts,
 )
 
-AEON = importlib.util.find_spec("aeon")
 SMALL = TINY[1:3] + TINY[5:]  # without its set
 LEARNING = ("--set", "train.epochs=40", "--set", "optimizer.lr=3e-3", "--set", "train.patience=0")
 
@@ -159,25 +158,35 @@ def test_a_resumed_run_ends_with_the_same_bits(files, tmp_path):
     assert tensor_bytes(tmp_path / "parts" / "best") == tensor_bytes(tmp_path / "whole" / "best")
 
 
-def test_a_sweep_goes_by_validation_r2(files, tmp_path):
+@pytest.fixture(scope="module")
+def swept(files, tmp_path_factory):
+    """(folder of a sweep, what it wrote)"""
+    folder = tmp_path_factory.mktemp("grid") / "sweep"
     own = ("series/default", *SMALL[2:], "--train", files[0], "--test", files[1], "--set", "run.threads=1")
-    answer = run("sweep", *own, "--vary", "model.rank=2,4", "--run", tmp_path / "sweep")
+    return folder, run("sweep", *own, "--vary", "model.rank=2,4", "--run", folder)
+
+
+def test_a_sweep_goes_by_validation_r2(swept):
+    folder, answer = swept
     output = done(answer)
-    grid = json.loads((tmp_path / "sweep" / "sweep.json").read_text())
+    grid = json.loads((folder / "sweep.json").read_text())
     assert (grid["part"], grid["measure"]) == ("validation", "r2")
     for cell in grid["cells"]:
-        folder = tmp_path / "sweep" / f"rank={cell['values']['model.rank']}" / "seed-1"
-        assert cell["r2"] == result(folder)["validation_r2"]
+        own = folder / f"rank={cell['values']['model.rank']}" / "seed-1"
+        assert cell["r2"] == result(own)["validation_r2"]
         assert f"seed-1  validation R2 {cell['r2']:.3f}\n" in answer.stderr
         assert f"{cell['r2']:.3f}" in output
     assert "validation R2 " in output.splitlines()[0]
-    if CHROMIUM:
-        page = open_page(tmp_path / "sweep" / "sweep.html")
-        assert page.problems() == []
-        assert "Validation R² by model.rank" in page.text
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+@needs_browser
+def test_the_page_of_a_sweep_names_r2(swept):
+    page = open_page(swept[0] / "sweep.html")
+    assert page.problems() == []
+    assert "Validation R² by model.rank" in page.text
+
+
+@needs_browser
 def test_the_report_shows_the_answers(trained, files, tmp_path):
     folder, _ = trained
     done(run("report", folder))
@@ -282,9 +291,8 @@ def test_targets_of_a_ts_file_are_read(files, trained, tmp_path):
     assert f"R2            {result(trained[0])['test']['r2']:10.4f}\n" in output
 
 
-@pytest.mark.skipif(AEON is None, reason="aeon is not installed")
 def test_a_published_regression_set_is_found_by_name(tmp_path):
-    data = Path(AEON.origin).parent / "datasets" / "data"
+    data = Path(importlib.util.find_spec("aeon").origin).parent / "datasets" / "data"
     output = done(run("train", "uea/Covid3Month", *SMALL, "--data", data, "--run", tmp_path / "run"))
     assert "PrimalFormer on Covid3Month" in output
     assert result(tmp_path / "run")["test"]["cases"] == 61

@@ -3,10 +3,8 @@
 import shutil
 
 import pytest
-from browser import CHROMIUM, open_page
+from browser import needs_browser, open_page
 from series_files import LEARNING, TINY, done, make_set, run, the_error
-
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 
 
 @pytest.fixture(scope="module")

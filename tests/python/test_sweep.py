@@ -6,7 +6,7 @@ import signal
 import time
 
 import pytest
-from browser import CHROMIUM, open_page
+from browser import needs_browser, open_page
 from series_files import TINY, done, make_set, result, run, start, the_error, wait_until
 
 PRESET, *SETTINGS = [word for word in TINY if word not in ("--threads", "1")]
@@ -126,7 +126,7 @@ def test_run_again_it_trains_nothing_and_says_the_same(grid):
     assert {path: path.stat().st_mtime_ns for path in results(folder).values()} == before
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+@needs_browser
 def test_the_page_is_drawn(grid):
     _, folder, _ = grid
     page = open_page(folder / "sweep.html")
