@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from browser import CHROMIUM, open_page
+from browser import needs_browser, open_page
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+pytestmark = needs_browser
 
 GOOD = '<!DOCTYPE html><body data-ready="true" data-charts="0">a &lt;b&gt;<script>"code"</script></body>'
 
