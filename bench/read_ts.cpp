@@ -5,7 +5,7 @@
 #include <exception>
 #include <filesystem>
 
-#include "data/series_reader.h"
+#include "data/series/series_reader.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) {

@@ -19,8 +19,22 @@ std::string format(const char* pattern, Values... values) {
 std::string percent(double share) { return format("%.1f %%", 100 * share); }
 
 /// As a score of this run is written.
-std::string score(const RunFacts& facts, double value) {
-  return facts.task == Task::classes ? percent(value) : format("%.3f", value);
+std::string score(const RunFacts& facts, double value) { return run::format_score(facts.metric, value); }
+
+bool is_regression(const RunFacts& facts) { return facts.metric == run::r2_metric(); }
+
+/// "epoch 12", or "step 350" where a record ends no pass over the training part.
+std::string when(const RunFacts& facts, std::size_t record) {
+  const double epoch = record < facts.epoch.size() ? facts.epoch[record] : std::nan("");
+  if (epoch == std::floor(epoch)) return format("epoch %.0f", epoch);
+  return format("step %lld", static_cast<long long>(facts.step[record]));
+}
+
+/// The record that ends with this step; nothing if there is none.
+std::optional<std::size_t> record_at(const RunFacts& facts, std::int64_t step) {
+  const auto found = std::ranges::find(facts.step, step);
+  if (found == facts.step.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - facts.step.begin());
 }
 
 double effective_rank_of(const LayerFacts& layer) { return std::max(layer.effective_rank_e, layer.effective_rank_r); }
@@ -60,8 +74,8 @@ std::optional<Finding> loss_not_finite(const RunFacts& facts) {
   const auto bad = std::ranges::find_if(facts.task_loss, [](double loss) { return !std::isfinite(loss); });
   if (bad == facts.task_loss.end()) return std::nullopt;
   return Finding{Severity::warning, "The loss is not a finite number",
-                 format("The training loss of epoch %td is NaN or infinite. Nothing after it can be trusted.",
-                        bad - facts.task_loss.begin() + 1),
+                 "The training loss of " + when(facts, static_cast<std::size_t>(bad - facts.task_loss.begin())) +
+                     " is NaN or infinite. Nothing after it can be trusted.",
                  "Lower the learning rate or clip the gradient, and look for NaN or huge values in the data."};
 }
 
@@ -83,7 +97,7 @@ std::optional<Finding> accuracy_at_chance(const RunFacts& facts) {
 }
 
 std::optional<Finding> no_better_than_the_mean(const RunFacts& facts) {
-  if (facts.task != Task::targets || !facts.test_score || !(*facts.test_score <= 0)) return std::nullopt;
+  if (!is_regression(facts) || !facts.test_score || !(*facts.test_score <= 0)) return std::nullopt;
   const double training = largest(facts.score);
   std::string text = "Test R2 " + score(facts, *facts.test_score) + "; always answering the mean gives 0. ";
   if (std::isfinite(training)) text += "The best training R2 is " + score(facts, training) + ".";
@@ -94,7 +108,8 @@ std::optional<Finding> no_better_than_the_mean(const RunFacts& facts) {
 std::optional<Finding> eta_too_large(const RunFacts& facts) {
   const std::size_t epochs = std::min(facts.task_loss.size(), facts.ksvd.size());
   if (!(facts.eta > 0) || epochs < kEtaWindow) return std::nullopt;
-  if (!facts.score.empty() && facts.score.back() > kSolvedScore) return std::nullopt;
+  const bool best_is_one = facts.metric.share || is_regression(facts);
+  if (best_is_one && !facts.score.empty() && facts.score.back() > kSolvedScore) return std::nullopt;
   for (std::size_t first = 0; first + kEtaWindow <= epochs; ++first) {
     const std::size_t last = first + kEtaWindow - 1;
     const double task = facts.task_loss[first], ksvd = facts.ksvd[first];
@@ -105,10 +120,10 @@ std::optional<Finding> eta_too_large(const RunFacts& facts) {
     if (!matters || !ksvd_falls || !task_stays) continue;
     return Finding{
         Severity::warning, "eta is too large",
-        format("From epoch %zu to %zu the KSVD term J^2 fell from %.3g to %.3g, while the task loss went from "
-               "%.4g to %.4g. With eta = %g the KSVD term was %.0f %% of the task loss.",
-               first + 1, last + 1, ksvd, facts.ksvd[last], task, facts.task_loss[last], facts.eta,
-               100 * facts.eta * ksvd / task),
+        "From " + when(facts, first) + " to " + when(facts, last) +
+            format(" the KSVD term J^2 fell from %.3g to %.3g, while the task loss went from %.4g to %.4g. With eta = "
+                   "%g the KSVD term was %.0f %% of the task loss.",
+                   ksvd, facts.ksvd[last], task, facts.task_loss[last], facts.eta, 100 * facts.eta * ksvd / task),
         format("The optimizer serves J and not the task: try eta = %.2g or 0.", facts.eta / 10)};
   }
   return std::nullopt;
@@ -116,30 +131,28 @@ std::optional<Finding> eta_too_large(const RunFacts& facts) {
 
 std::optional<Finding> overfitting(const RunFacts& facts) {
   const std::vector<double>& loss = facts.evaluation_loss;
-  if (loss.size() < kOverfitEvaluations || facts.evaluation_epoch.size() != loss.size()) return std::nullopt;
+  if (loss.size() < kOverfitEvaluations || facts.evaluation_step.size() != loss.size()) return std::nullopt;
+  if (std::ranges::any_of(loss, [](double value) { return std::isnan(value); })) return std::nullopt;
   const auto lowest = static_cast<std::size_t>(std::ranges::min_element(loss) - loss.begin());
-  const auto best = facts.evaluation_epoch[lowest], last = facts.evaluation_epoch.back();
-  const auto epochs = static_cast<std::int64_t>(facts.task_loss.size());
-  if (best < 1 || best > epochs || last > epochs || last <= best) return std::nullopt;
-  const double training_then = facts.task_loss[best - 1], training_now = facts.task_loss[last - 1];
+  const auto best = record_at(facts, facts.evaluation_step[lowest]);
+  const auto last = record_at(facts, facts.evaluation_step.back());
+  if (!best || !last || *last <= *best) return std::nullopt;
+  const double training_then = facts.task_loss[*best], training_now = facts.task_loss[*last];
   const bool rises = loss.back() >= kOverfitRise * loss[lowest] && loss.back() >= kOverfitLoss;
   const bool learns_on = training_now <= kOverfitTrainFall * training_then;
-  const bool early = static_cast<double>(best) <= kOverfitEarly * static_cast<double>(last);
+  const bool early =
+      static_cast<double>(facts.step[*best]) <= kOverfitEarly * static_cast<double>(facts.step[*last]);
   if (!rises || !learns_on || !early) return std::nullopt;
 
-  std::string text =
-      "The " + facts.evaluation_split +
-      format(
-          " loss was lowest at epoch %lld (%.4g) and rose to %.4g by epoch %lld, while the training loss "
-          "fell from %.4g to %.4g.",
-          static_cast<long long>(best), loss[lowest], loss.back(), static_cast<long long>(last), training_then,
-          training_now);
+  std::string text = "The " + facts.evaluation_split + " loss was lowest at " + when(facts, *best) +
+                     format(" (%.4g) and rose to %.4g by ", loss[lowest], loss.back()) + when(facts, *last) +
+                     format(", while the training loss fell from %.4g to %.4g.", training_then, training_now);
   if (facts.evaluation_score.size() == loss.size() && std::isfinite(facts.evaluation_score.back())) {
-    text += std::string(facts.task == Task::classes ? " The accuracy" : " R2") + " went from " +
+    text += std::string(facts.metric.key == "accuracy" ? " The accuracy" : " " + facts.metric.name) + " went from " +
             score(facts, facts.evaluation_score[lowest]) + " to " + score(facts, facts.evaluation_score.back()) + ".";
   }
   return Finding{Severity::warning, "The model overfits", text,
-                 "Train fewer epochs, or use more dropout, more weight decay, a smaller rank or fewer layers."};
+                 "Train for a shorter time, or use more dropout, more weight decay, a smaller rank or fewer layers."};
 }
 
 std::optional<Finding> lambda_collapsed(const RunFacts& facts, std::size_t index) {

@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "run/analysis_file.h"
+#include "run/metric.h"
+
 namespace primal::analysis {
 
 enum class Severity { note, warning };
@@ -18,39 +21,23 @@ struct Finding {
   std::string advice;  ///< what to try
 };
 
-/// The spectrum of one primal layer, averaged over a set of samples.
-struct LayerFacts {
-  std::string name{};
-  std::int64_t rank = 0;                      ///< s
-  std::int64_t rows = 0;                      ///< sampled rows n; 0 = data-independent weights, nothing is sampled
-  std::int64_t tokens = 0;                    ///< N
-  std::int64_t heads = 0;                     ///< H
-  std::vector<std::vector<double>> lambda{};  ///< [H][s], the positive Lambda of J
-  std::vector<double> singular_values_e{};    ///< [s], falling
-  std::vector<double> singular_values_r{};    ///< [s], falling
-  double effective_rank_e = 0;
-  double effective_rank_r = 0;
-};
+using run::LayerFacts;
 
-/// What the scores of a run are.
-enum class Task {
-  classes,  ///< accuracies
-  targets,  ///< R2
-};
-
-/// What is known of a run. Every list of epochs has the same order; NaN = not finite, or not measured.
+/// What is known of a run. Every list of records has the same order; NaN = not finite, or not measured.
 struct RunFacts {
-  Task task = Task::classes;
-  double eta = 0;                              ///< weight of the KSVD term
-  std::vector<double> task_loss;               ///< [epochs], training
-  std::vector<double> score;                   ///< [epochs], training
-  std::vector<double> ksvd;                    ///< [epochs], mean of J^2
-  std::vector<std::vector<double>> objective;  ///< [epochs][primal layers], mean J
+  run::Metric metric = run::accuracy_metric();  ///< of the scores
+  double eta = 0;                               ///< weight of the KSVD term
+  std::vector<std::int64_t> step;               ///< [records], rising
+  std::vector<double> epoch;                    ///< [records], passes over the training part
+  std::vector<double> task_loss;                ///< [records], training
+  std::vector<double> score;                    ///< [records], training
+  std::vector<double> ksvd;                     ///< [records], mean of J^2
+  std::vector<std::vector<double>> objective;   ///< [records][primal layers], mean J
 
-  std::string evaluation_split;                ///< "validation" or "test"; the checkpoint was chosen on it
-  std::vector<std::int64_t> evaluation_epoch;  ///< [evaluations], from 1, rising
-  std::vector<double> evaluation_loss;         ///< [evaluations]
-  std::vector<double> evaluation_score;        ///< [evaluations]
+  std::string evaluation_split;               ///< "validation" or "test"; the checkpoint was chosen on it
+  std::vector<std::int64_t> evaluation_step;  ///< [evaluations], rising
+  std::vector<double> evaluation_loss;        ///< [evaluations]
+  std::vector<double> evaluation_score;       ///< [evaluations]
 
   std::string failure;                   ///< why the run gave up; empty if it did not
   std::optional<double> test_score;      ///< of the finished run

@@ -7,11 +7,11 @@
 #include <string_view>
 
 #include "cli/commands.h"
-#include "data/locate.h"
-#include "data/series_reader.h"
-#include "data/summary.h"
+#include "data/series/locate.h"
+#include "data/series/series_reader.h"
+#include "data/series/summary.h"
 #include "tasks/locations.h"
-#include "train/format.h"
+#include "base/format.h"
 
 namespace primal::cli {
 
@@ -21,7 +21,7 @@ int list(const std::string& data) {
   const data::SearchPath path = tasks::data_search_path(data);
   const auto found = data::list(path);
   for (const auto& set : found) {
-    std::printf("%s %s\n", train::padded(set.name, 24).c_str(), set.directory.string().c_str());
+    std::printf("%s %s\n", base::padded(set.name, 24).c_str(), set.directory.string().c_str());
   }
   if (!found.empty()) return 0;
   std::fprintf(stderr, "no data sets; looked in:\n");
@@ -38,7 +38,7 @@ void print(const char* part, const data::Summary& summary) {
   if (summary.classes.empty()) return;
   std::printf("  classes   %zu\n", summary.classes.size());
   for (const auto& [name, cases] : summary.classes) {
-    std::printf("    %s %6ld  %5.1f %%\n", train::padded(name, 20).c_str(), cases,
+    std::printf("    %s %6ld  %5.1f %%\n", base::padded(name, 20).c_str(), cases,
                 100.0 * static_cast<double>(cases) / static_cast<double>(summary.cases));
   }
 }

@@ -8,7 +8,7 @@
 
 #include "cli/checks.h"
 #include "cli/commands.h"
-#include "train/format.h"
+#include "base/format.h"
 
 namespace primal::cli {
 
@@ -37,7 +37,7 @@ void print_classes(const tasks::EvalResult& result) {
     const auto share = [&](int64_t of) {
       return of > 0 ? 100.0 * static_cast<double>(confusion[i][i]) / static_cast<double>(of) : 0.0;
     };
-    std::printf("%s %8ld %6.1f %% %6.1f %%\n", train::padded(result.classes[i], 16).c_str(), truth, share(truth),
+    std::printf("%s %8ld %6.1f %% %6.1f %%\n", base::padded(result.classes[i], 16).c_str(), truth, share(truth),
                 share(predicted));
   }
 }

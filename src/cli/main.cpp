@@ -12,11 +12,11 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "data/nearest.h"
+#include "base/nearest.h"
 #include "kernels/cpu_target.h"
 #include "primal/error.h"
-#include "train/allocator.h"
-#include "train/failure.h"
+#include "base/allocator.h"
+#include "base/failure.h"
 
 namespace {
 
@@ -55,7 +55,7 @@ void check_command(const CLI::App& app, Words words) {
   for (const CLI::App* command : app.get_subcommands({})) {
     if (command->get_name() == words.front()) return check_command(*command, words.subspan(1));
   }
-  const auto meant = primal::data::nearest(words.front(), names);
+  const auto meant = primal::base::nearest(words.front(), names);
   throw primal::Error("there is no command " + words.front() + (meant ? "; did you mean " + *meant + "?" : "") +
                       " (--help lists all)");
 }
@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
   primal::cli::add_info(app, chosen);
   primal::cli::add_verify(app, chosen);
   try {
-    primal::train::keep_freed_memory();
+    primal::base::keep_freed_memory();
     check_command(app, std::vector<std::string>(argv + 1, argv + argc));
     app.parse(argc, argv);
     primal::kernels::use_cpu_target_of_environment();
@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     return complain(app, std::string(error.what()) + "; try --help");
-  } catch (const primal::train::Failure& failure) {
+  } catch (const primal::base::Failure& failure) {
     complain(app, failure.what());
     return kFailed;
   } catch (const c10::Error& error) {  // of LibTorch: what() would add a stack trace

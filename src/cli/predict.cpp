@@ -10,7 +10,7 @@
 #include "cli/checks.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "data/atomic_file.h"
+#include "base/atomic_file.h"
 #include "primal/error.h"
 #include "tasks/time_series/problem.h"
 
@@ -32,7 +32,7 @@ tasks::PredictSummary to_standard_output(tasks::TrainedModel& trained, const Opt
 
 // The file appears complete or not at all.
 tasks::PredictSummary to_file(tasks::TrainedModel& trained, const Options& options) {
-  data::AtomicFile file(options.output);
+  base::AtomicFile file(options.output);
   const auto summary = tasks::predict(trained, options.input, options.batch,
                                       [&](std::string_view lines) { file.write(lines.data(), lines.size()); });
   file.commit();

@@ -64,7 +64,7 @@ int run(Options& options) {
   if (!options.resume.empty() && (!options.preset.empty() || !options.run.empty() || options.request.seeds != 1)) {
     throw Error("--resume " + options.resume + ": PRESET, --run and --seeds belong to a new run");
   }
-  train::Progress progress(train::progress_options());
+  base::Progress progress(base::progress_options());
   return report(options.resume.empty() ? tasks::train_new(options.request, progress)
                                        : tasks::train_resumed(options.resume, options.request, progress));
 }

@@ -9,17 +9,18 @@
 #include <utility>
 #include <vector>
 
-#include "data/atomic_file.h"
-#include "data/mapped_file.h"
+#include "base/atomic_file.h"
+#include "base/text.h"
+#include "base/mapped_file.h"
 #include "data/safetensors_header.h"
 
 namespace primal {
 namespace {
 
 namespace fs = std::filesystem;
-using data::AtomicFile;
-using data::in_quotes;
-using data::MappedFile;
+using base::AtomicFile;
+using base::in_quotes;
+using base::MappedFile;
 using data::SafetensorsDtype;
 using data::SafetensorsEntry;
 
@@ -30,7 +31,7 @@ constexpr std::array<at::ScalarType, data::kSafetensorsDtypes.size()> kScalarTyp
 
 template <typename... Parts>
 [[noreturn]] void fail(const fs::path& path, const Parts&... parts) {
-  data::fail(path.string(), parts...);
+  base::fail(path.string(), parts...);
 }
 
 torch::Tensor view_of(const SafetensorsEntry& entry, std::span<std::byte> bytes, std::shared_ptr<MappedFile> file) {
@@ -49,7 +50,7 @@ torch::Tensor view_of(const SafetensorsEntry& entry, std::span<std::byte> bytes,
 SafetensorsEntry describe(const fs::path& path, const std::string& name, const torch::Tensor& tensor) {
   const auto refuse = [&](const auto&... why) { fail(path, "tensor ", in_quotes(name), ": ", why...); };
   if (name == data::kSafetensorsMetadataKey) refuse("the name is reserved for the metadata");
-  if (!data::is_utf8(name)) refuse("the name is not UTF-8");
+  if (!base::is_utf8(name)) refuse("the name is not UTF-8");
   if (!tensor.defined()) refuse("is undefined");
   if (!tensor.device().is_cpu()) refuse("is on ", tensor.device(), ", expected cpu");
   if (tensor.is_nested() || tensor.layout() != at::kStrided) refuse("is sparse or nested, expected a dense tensor");
@@ -69,7 +70,7 @@ SafetensorsEntry describe(const fs::path& path, const std::string& name, const t
 data::SafetensorsHeader arrange(const fs::path& path, const std::map<std::string, torch::Tensor>& tensors,
                                 const std::map<std::string, std::string>& metadata) {
   for (const auto& [key, value] : metadata) {
-    if (!data::is_utf8(key) || !data::is_utf8(value)) fail(path, "metadata ", in_quotes(key), ": is not UTF-8");
+    if (!base::is_utf8(key) || !base::is_utf8(value)) fail(path, "metadata ", in_quotes(key), ": is not UTF-8");
   }
   data::SafetensorsHeader header;
   header.metadata = metadata;

@@ -10,6 +10,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/text.h"
+
 namespace primal::data {
 namespace {
 
@@ -55,7 +57,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
 
   bool null() override { unexpected("null"); }
   bool boolean(bool value) override { unexpected(value ? "true" : "false"); }
-  bool number_float(double, const std::string& token) override { unexpected("the number ", in_quotes(token)); }
+  bool number_float(double, const std::string& token) override { unexpected("the number ", base::in_quotes(token)); }
   bool binary(Json::binary_t&) override { unexpected("binary data"); }
 
   bool number_integer(std::int64_t value) override {
@@ -82,10 +84,10 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
       header_.metadata.emplace(key_, std::move(value));
     } else if (place_ == Place::kTensor && key_ == "dtype") {
       const std::optional<SafetensorsDtype> dtype = find_dtype(value);
-      if (!dtype) fail(tensor(), ": unknown dtype ", in_quotes(value));
+      if (!dtype) fail(tensor(), ": unknown dtype ", base::in_quotes(value));
       entry_.dtype = *dtype;
     } else {
-      unexpected("the string ", in_quotes(value));
+      unexpected("the string ", base::in_quotes(value));
     }
     return true;
   }
@@ -103,7 +105,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
 
   bool key(std::string& key) override {
     if (place_ == Place::kFile) {
-      if (!names_.insert(key).second) fail("duplicate key ", in_quotes(key));
+      if (!names_.insert(key).second) fail("duplicate key ", base::in_quotes(key));
       entry_ = SafetensorsEntry();
       entry_.name = std::move(key);
       fields_.clear();
@@ -113,8 +115,8 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
     key_ = std::move(key);
     if (place_ == Place::kMetadata && header_.metadata.contains(key_)) fail("duplicate key in ", subject());
     if (place_ == Place::kTensor) {
-      if (std::ranges::find(kFields, key_) == kFields.end()) fail(tensor(), ": unknown field ", in_quotes(key_));
-      if (!fields_.insert(key_).second) fail(tensor(), ": duplicate field ", in_quotes(key_));
+      if (std::ranges::find(kFields, key_) == kFields.end()) fail(tensor(), ": unknown field ", base::in_quotes(key_));
+      if (!fields_.insert(key_).second) fail(tensor(), ": duplicate field ", base::in_quotes(key_));
     }
     return true;
   }
@@ -154,7 +156,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
 
   template <typename... Parts>
   [[noreturn]] void fail(const Parts&... parts) const {
-    data::fail(file_name_, parts...);
+    base::fail(file_name_, parts...);
   }
 
   template <typename... Parts>
@@ -162,10 +164,10 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
     fail(subject(), ": expected ", wanted(), ", got ", value...);
   }
 
-  std::string tensor() const { return std::string("tensor ").append(in_quotes(entry_.name)); }
+  std::string tensor() const { return std::string("tensor ").append(base::in_quotes(entry_.name)); }
 
   std::string subject() const {
-    if (place_ == Place::kMetadata) return std::string(kSafetensorsMetadataKey).append(" ").append(in_quotes(key_));
+    if (place_ == Place::kMetadata) return std::string(kSafetensorsMetadataKey).append(" ").append(base::in_quotes(key_));
     if (place_ != Place::kFile) return tensor().append(": ").append(key_);
     return entry_.name == kSafetensorsMetadataKey ? entry_.name : tensor();
   }
@@ -179,7 +181,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
 
   void finish_tensor() {
     for (std::string_view field : kFields) {
-      if (!fields_.contains(field)) fail(tensor(), ": missing field ", in_quotes(field));
+      if (!fields_.contains(field)) fail(tensor(), ": missing field ", base::in_quotes(field));
     }
     entry_.begin = offsets_[0];
     entry_.end = offsets_[1];
@@ -206,20 +208,20 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
 std::string_view header_text(std::span<const std::byte> file, std::string_view file_name) {
   std::uint64_t length = 0;
   if (file.size() < sizeof(length)) {
-    fail(file_name, "file of ", file.size(), " bytes is too short for the 8 bytes of the header length");
+    base::fail(file_name, "file of ", file.size(), " bytes is too short for the 8 bytes of the header length");
   }
   std::memcpy(&length, file.data(), sizeof(length));
   if (length > kMaxSafetensorsHeader) {
-    fail(file_name, "header length ", length, " is above the limit of ", kMaxSafetensorsHeader, " bytes");
+    base::fail(file_name, "header length ", length, " is above the limit of ", kMaxSafetensorsHeader, " bytes");
   }
   if (length > file.size() - sizeof(length)) {
-    fail(file_name, "header length ", length, " is beyond the file of ", file.size(), " bytes");
+    base::fail(file_name, "header length ", length, " is beyond the file of ", file.size(), " bytes");
   }
   const std::string_view text(reinterpret_cast<const char*>(file.data()) + sizeof(length), length);
-  if (!text.starts_with('{')) fail(file_name, "header does not start with '{' but with ", in_quotes(text.substr(0, 1)));
+  if (!text.starts_with('{')) base::fail(file_name, "header does not start with '{' but with ", base::in_quotes(text.substr(0, 1)));
   // The JSON parser takes a zero byte for the end of its input and would not look at what is behind it.
   if (const std::size_t zero = text.find('\0'); zero != text.npos) {
-    fail(file_name, "header is not valid JSON at byte ", sizeof(length) + zero, ": zero byte");
+    base::fail(file_name, "header is not valid JSON at byte ", sizeof(length) + zero, ": zero byte");
   }
   return text;
 }
@@ -231,16 +233,16 @@ void check_layout(std::vector<SafetensorsEntry>& entries, std::uint64_t data_siz
   std::uint64_t reached = 0;
   for (const SafetensorsEntry& entry : entries) {
     const auto fail_here = [&](const auto&... parts) {
-      fail(file_name, "tensor ", in_quotes(entry.name), ": data ", range(entry), parts...);
+      base::fail(file_name, "tensor ", base::in_quotes(entry.name), ": data ", range(entry), parts...);
     };
     if (entry.end > data_size) fail_here(" end beyond the ", data_size, " data bytes of the file");
-    if (entry.begin < reached) fail_here(" overlap ", range(*before), " of tensor ", in_quotes(before->name));
+    if (entry.begin < reached) fail_here(" overlap ", range(*before), " of tensor ", base::in_quotes(before->name));
     if (entry.begin > reached) fail_here(" leave a hole after byte ", reached, " of the data");
     reached = entry.end;
     before = &entry;
   }
   if (reached < data_size)
-    fail(file_name, data_size - reached, " trailing bytes after the ", reached, " of the tensors");
+    base::fail(file_name, data_size - reached, " trailing bytes after the ", reached, " of the tensors");
 }
 
 }  // namespace
@@ -279,22 +281,6 @@ std::string format_safetensors_header(const SafetensorsHeader& header) {
   const std::uint64_t length = text.size() - sizeof(length);
   std::memcpy(text.data(), &length, sizeof(length));
   return text;
-}
-
-bool is_utf8(std::string_view text) {
-  try {
-    static_cast<void>(Json(text).dump());
-    return true;
-  } catch (const Json::type_error&) {  // what dump() throws for bytes that are not UTF-8
-    return false;
-  }
-}
-
-std::string in_quotes(std::string_view text) {
-  constexpr std::size_t kLongest = 80;  // bytes; a name may be as long as the header
-  std::string result = Json(text.substr(0, kLongest)).dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (text.size() > kLongest) result.insert(result.size() - 1, "...");
-  return result;
 }
 
 }  // namespace primal::data

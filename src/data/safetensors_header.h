@@ -2,15 +2,11 @@
 // No LibTorch here, so that the fuzzer builds and runs fast.
 #pragma once
 
-#include <primal/error.h>
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <locale>
 #include <map>
 #include <span>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,22 +62,7 @@ inline constexpr std::string_view kSafetensorsMetadataKey = "__metadata__";
 SafetensorsHeader parse_safetensors_header(std::span<const std::byte> file, std::string_view file_name);
 
 /// The bytes before the data: length and JSON, padded with spaces so that the data start at a multiple of 8.
-/// Names and metadata must be UTF-8 (is_utf8); data_start is not used.
+/// Names and metadata must be UTF-8 (base::is_utf8); data_start is not used.
 std::string format_safetensors_header(const SafetensorsHeader& header);
-
-bool is_utf8(std::string_view text);
-
-/// `text` in quotes for an error message: one line, valid UTF-8, cut if it is long.
-std::string in_quotes(std::string_view text);
-
-/// Throws primal::Error, "<file_name>: <parts>".
-template <typename... Parts>
-[[noreturn]] void fail(std::string_view file_name, const Parts&... parts) {
-  std::ostringstream message;
-  message.imbue(std::locale::classic());  // no thousands separators, whatever the program's locale
-  message << file_name << ": ";
-  (message << ... << parts);
-  throw Error(message.str());
-}
 
 }  // namespace primal::data

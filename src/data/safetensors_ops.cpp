@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "data/safetensors_header.h"
+#include "base/text.h"
+
 
 namespace primal {
 namespace {
@@ -49,13 +50,13 @@ void save_op(const std::string& path, const Strings& names, at::TensorList tenso
                     " strings");
   std::map<std::string, at::Tensor> by_name;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    TORCH_CHECK_VALUE(by_name.emplace(names[i], tensors[i]).second, path, ": tensor ", data::in_quotes(names[i]),
+    TORCH_CHECK_VALUE(by_name.emplace(names[i], tensors[i]).second, path, ": tensor ", base::in_quotes(names[i]),
                       " is given twice");
   }
   std::map<std::string, std::string> by_key;
   for (std::size_t i = 0; i < metadata.size(); i += 2) {
     TORCH_CHECK_VALUE(by_key.emplace(metadata[i], metadata[i + 1]).second, path, ": metadata ",
-                      data::in_quotes(metadata[i]), " are given twice");
+                      base::in_quotes(metadata[i]), " are given twice");
   }
   with_value_errors([&] { save_safetensors(path, by_name, by_key); });
 }

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "report/statistics.h"
+#include "base/statistics.h"
 
 namespace primal::report {
 namespace {
@@ -20,16 +20,16 @@ bool is_free(const std::string& key) {
   return key == "train.seed" || key == "run.threads" || key.starts_with("train.checkpoint");
 }
 
-bool is_same_experiment(const Run& a, const Run& b) {
-  const Result &left = *a.result, &right = *b.result;
+bool is_same_experiment(const run::Run& a, const run::Run& b) {
+  const run::Result &left = *a.result, &right = *b.result;
   if (left.preset != right.preset || left.model != right.model || left.data != right.data ||
-      left.protocol != right.protocol) {
+      left.protocol != right.protocol || left.metric != right.metric) {
     return false;
   }
   // A key that one of them lacks is newer than that run, which had no choice.
   std::map<std::string, std::string> known;
-  for (const Setting& setting : a.config.settings) known[setting.key] = setting.value;
-  return std::ranges::all_of(b.config.settings, [&](const Setting& setting) {
+  for (const run::Setting& setting : a.config.settings) known[setting.key] = setting.value;
+  return std::ranges::all_of(b.config.settings, [&](const run::Setting& setting) {
     const auto found = known.find(setting.key);
     return found == known.end() || is_free(setting.key) || found->second == setting.value;
   });
@@ -49,38 +49,38 @@ std::string tail(const std::filesystem::path& directory, std::size_t parts) {
 
 }  // namespace
 
-std::vector<Group> groups_of(const std::vector<Run>& runs) {
+std::vector<Group> groups_of(const std::vector<run::Run>& runs) {
   std::vector<Group> groups;
   std::vector<Figures> figures;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const std::optional<Result>& result = runs[i].result;
-    if (!result || !std::isfinite(result->test.score)) continue;
+    const std::optional<run::Result>& result = runs[i].result;
+    if (!result || !result->test || !std::isfinite(result->test->score)) continue;
     const auto is_same = [&](const Group& group) {
       return is_same_experiment(runs[group.runs.front()], runs[i]) &&
              std::ranges::none_of(group.runs, [&](std::size_t j) { return runs[j].result->seed == result->seed; });
     };
     const auto at = static_cast<std::size_t>(std::ranges::find_if(groups, is_same) - groups.begin());
     if (at == groups.size()) {
-      groups.push_back({result->preset, result->model, result->data, result->protocol, {}, result->measure});
+      groups.push_back({result->preset, result->model, result->data, result->protocol, {}, result->metric});
       figures.emplace_back();
     }
     groups[at].runs.push_back(i);
-    figures[at].scores.push_back(result->test.score);
+    figures[at].scores.push_back(result->test->score);
     figures[at].seconds.push_back(result->seconds);
   }
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    groups[i].score = mean(figures[i].scores);
-    groups[i].score_deviation = deviation(figures[i].scores);
-    groups[i].seconds = mean(figures[i].seconds);
+    groups[i].score = base::mean(figures[i].scores);
+    groups[i].score_deviation = base::deviation(figures[i].scores);
+    groups[i].seconds = base::mean(figures[i].seconds);
   }
   return groups;
 }
 
-std::vector<Difference> config_differences(const std::vector<Run>& runs) {
+std::vector<Difference> config_differences(const std::vector<run::Run>& runs) {
   std::vector<std::string> keys;  // in the order of the files
   std::map<std::string, std::vector<std::string>> values;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    for (const Setting& setting : runs[i].config.settings) {
+    for (const run::Setting& setting : runs[i].config.settings) {
       const auto [entry, is_new] = values.try_emplace(setting.key, runs.size());
       if (is_new) keys.push_back(setting.key);
       entry->second[i] = setting.value;
@@ -94,12 +94,12 @@ std::vector<Difference> config_differences(const std::vector<Run>& runs) {
   return differences;
 }
 
-std::vector<std::string> short_names(const std::vector<Run>& runs) {
+std::vector<std::string> short_names(const std::vector<run::Run>& runs) {
   constexpr std::size_t kMostParts = 8;  // the same directory given twice never becomes unique
   std::vector<std::string> names;
   for (std::size_t parts = 1; parts <= kMostParts; ++parts) {
     names.clear();
-    for (const Run& run : runs) names.push_back(tail(run.directory, parts));
+    for (const run::Run& run : runs) names.push_back(tail(run.directory, parts));
     if (std::set<std::string>(names.begin(), names.end()).size() == names.size()) break;
   }
   return names;

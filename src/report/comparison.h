@@ -5,17 +5,18 @@
 #include <string>
 #include <vector>
 
-#include "report/run.h"
+#include "run/run.h"
 
 namespace primal::report {
 
 /// Finished runs with a TEST on the same data whose configurations differ in the seed, and otherwise only in what has
 /// no influence on the result (threads, checkpoints). A seed that occurs again begins another group.
 struct Group {
-  std::string preset, model, data, protocol;
+  std::string preset, model, data;
+  run::Protocol protocol = run::Protocol::honest;
   std::vector<std::size_t> runs;  ///< indices
-  train::Measure measure = train::Measure::accuracy;
-  double score = kNoNumber, score_deviation = kNoNumber, seconds = kNoNumber;
+  run::Metric metric = run::accuracy_metric();
+  double score = run::kNoNumber, score_deviation = run::kNoNumber, seconds = run::kNoNumber;
 };
 
 /// A setting that is not the same in all runs.
@@ -25,11 +26,11 @@ struct Difference {
 };
 
 /// In the order in which they first appear.
-std::vector<Group> groups_of(const std::vector<Run>& runs);
+std::vector<Group> groups_of(const std::vector<run::Run>& runs);
 
-std::vector<Difference> config_differences(const std::vector<Run>& runs);
+std::vector<Difference> config_differences(const std::vector<run::Run>& runs);
 
 /// A name for each run that is not shared with another: the last parts of its directory, as many as that takes.
-std::vector<std::string> short_names(const std::vector<Run>& runs);
+std::vector<std::string> short_names(const std::vector<run::Run>& runs);
 
 }  // namespace primal::report

@@ -14,23 +14,26 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string summary_of(const Run& run) {
-  if (!run.result) return run.name + ": unfinished, " + std::to_string(run.metrics.epochs.size()) + " epochs";
-  const Result& result = *run.result;
+std::string summary_of(const run::Run& run) {
+  if (!run.result) {
+    const int64_t steps = run.metrics.training.empty() ? 0 : run.metrics.training.back().step;
+    return run.name + ": unfinished, " + std::to_string(steps) + " steps";
+  }
+  const run::Result& result = *run.result;
+  const std::string score = result.test ? run::format_score(result.metric, result.test->score) : "not looked at";
   return run.name + ": " + result.preset + ", " + result.model + ", seed " + std::to_string(result.seed) + ", test " +
-         train::name_of(result.measure) + " " + train::format_score(result.measure, result.test.score) + " (" +
-         result.protocol + " protocol)";
+         result.metric.name + " " + score + " (" + name_of(result.protocol) + " protocol)";
 }
 
-Json comparison_json(const std::vector<Run>& runs) {
+Json comparison_json(const std::vector<run::Run>& runs) {
   Json groups = Json::array(), differences = Json::array();
   for (const Group& group : groups_of(runs)) {
     groups.push_back({{"preset", group.preset},
                       {"model", group.model},
                       {"data", group.data},
-                      {"protocol", group.protocol},
+                      {"protocol", name_of(group.protocol)},
                       {"runs", group.runs},
-                      {"measure", train::key_of(group.measure)},
+                      {"metric", group.metric},
                       {"score", rounded(group.score)},
                       {"deviation", rounded(group.score_deviation)},
                       {"seconds", rounded(group.seconds)}});
@@ -43,7 +46,7 @@ Json comparison_json(const std::vector<Run>& runs) {
 
 }  // namespace
 
-std::string report_page(const std::vector<Run>& runs) {
+std::string report_page(const std::vector<run::Run>& runs) {
   if (runs.empty()) throw Error("report: expected at least one run directory, got none");
   const std::vector<std::string> names = short_names(runs);
   Json data = {{"kind", "runs"}, {"runs", Json::array()}, {"comparison", nullptr}};

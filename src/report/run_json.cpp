@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "analysis/run_facts.h"
+#include "base/statistics.h"
 #include "report/page.h"
-#include "report/statistics.h"
+#include "run/classification.h"
+#include "run/target_errors.h"
 
 namespace primal::report {
 namespace {
@@ -40,70 +43,87 @@ Json objectives(const std::vector<Record>& records) {
   return curves;
 }
 
-Json epochs_json(const std::vector<EpochRecord>& epochs) {
-  return {{"epoch", column(epochs, &EpochRecord::epoch)},
-          {"loss", column(epochs, &EpochRecord::loss)},
-          {"taskLoss", column(epochs, &EpochRecord::task_loss)},
-          {"ksvd", column(epochs, &EpochRecord::ksvd)},
-          {"score", column(epochs, &EpochRecord::score)},
-          {"objective", objectives(epochs)},
-          {"gradientNorm", column(epochs, &EpochRecord::gradient_norm)},
-          {"learningRate", column(epochs, &EpochRecord::learning_rate)}};
+Json training_json(const std::vector<run::TrainRecord>& records) {
+  using run::TrainRecord;
+  return {{"step", column(records, &TrainRecord::step)},
+          {"epoch", column(records, &TrainRecord::epoch)},
+          {"loss", column(records, &TrainRecord::loss)},
+          {"taskLoss", column(records, &TrainRecord::task_loss)},
+          {"ksvd", column(records, &TrainRecord::ksvd)},
+          {"score", column(records, &TrainRecord::score)},
+          {"objective", objectives(records)},
+          {"gradientNorm", column(records, &TrainRecord::gradient_norm)},
+          {"learningRate", column(records, &TrainRecord::learning_rate)}};
 }
 
-Json evaluations_json(const std::vector<EvaluationRecord>& records) {
-  return {{"epoch", column(records, &EvaluationRecord::epoch)},
+Json evaluations_json(const std::vector<run::EvaluationRecord>& records) {
+  using run::EvaluationRecord;
+  return {{"step", column(records, &EvaluationRecord::step)},
+          {"epoch", column(records, &EvaluationRecord::epoch)},
           {"loss", column(records, &EvaluationRecord::loss)},
           {"score", column(records, &EvaluationRecord::score)},
           {"objective", objectives(records)}};
 }
 
-Json target_errors_json(const TestResult& test) {
-  const train::TargetErrors& errors = *test.errors;
-  return {{"score", rounded(test.score)},
-          {"loss", rounded(test.loss)},
-          {"rmse", rounded(errors.root_mean_square)},
-          {"mae", rounded(errors.mean)},
-          {"medianError", rounded(errors.median)},
-          {"cases", errors.cases},
-          {"pairs", errors.pairs}};  // all digits: the page looks at differences
+void add_targets(Json& json, const run::TargetErrors& errors) {
+  json["rmse"] = rounded(errors.root_mean_square);
+  json["mae"] = rounded(errors.mean);
+  json["medianError"] = rounded(errors.median);
+  json["cases"] = errors.cases;
+  json["pairs"] = errors.pairs;  // all digits: the page looks at differences
 }
 
-Json test_json(const TestResult& test) {
-  if (test.errors) return target_errors_json(test);
+void add_classes(Json& json, const run::ClassDetails& details, double accuracy) {
   Json classes = Json::array();
   std::int64_t cases = 0, hits = 0;
-  const std::vector<ClassScores> scores = class_scores(test.confusion);
+  const std::vector<run::ClassScores> scores = run::class_scores(details.confusion);
   for (std::size_t i = 0; i < scores.size(); ++i) {
     cases += scores[i].cases;
-    hits += test.confusion[i][i];
-    classes.push_back({{"name", test.classes[i]},
+    hits += details.confusion[i][i];
+    classes.push_back({{"name", details.classes[i]},
                        {"cases", scores[i].cases},
                        {"precision", rounded(scores[i].precision)},
                        {"recall", rounded(scores[i].recall)},
                        {"f1", rounded(scores[i].f1)}});
   }
-  Json json = {{"score", rounded(test.score)},
-               {"loss", rounded(test.loss)},
-               {"macroF1", rounded(test.macro_f1)},
-               {"classes", classes},
-               {"confusion", test.confusion},
-               {"cases", cases},
-               {"hits", hits}};
+  json["classes"] = classes;
+  json["confusion"] = details.confusion;
+  json["cases"] = cases;
+  json["hits"] = hits;
   if (cases > 0) {
-    const auto [low, high] = wilson_interval(test.score, static_cast<double>(cases));
+    const auto [low, high] = base::wilson_interval(accuracy, static_cast<double>(cases));
     json["interval"] = {rounded(low), rounded(high)};
   }
+}
+
+/// The details that the page knows how to draw; of the other numbers it makes a table.
+Json test_json(const run::Result& result) {
+  if (!result.test) return {{"score", nullptr}, {"also", Json::object()}};
+  const run::Evaluation& test = *result.test;
+  Json json = {{"score", rounded(test.score)}, {"loss", test.loss ? rounded(*test.loss) : Json()}};
+  Json also = Json::object();
+  for (const auto& [name, value] : test.also) also[name] = rounded(value);
+  if (const auto macro_f1 = test.also.find("macro_f1"); macro_f1 != test.also.end()) {
+    json["macroF1"] = rounded(macro_f1->second);
+    also.erase("macro_f1");
+  }
+  if (const auto classes = run::class_details(test)) add_classes(json, *classes, run::accuracy_of(classes->confusion));
+  if (const auto errors = run::target_errors(test)) {
+    add_targets(json, *errors);
+    for (const char* drawn : {"rmse", "mae", "median_error", "cases"}) also.erase(drawn);
+  }
+  json["also"] = also;
   return json;
 }
 
-Json result_json(const Result& result) {
-  return {{"bestEpoch", result.best_epoch},
-          {"epochs", result.epochs},
+Json result_json(const run::Result& result) {
+  return {{"best", result.best_step < 0 && result.best_epoch < 1 ? "" : run::describe_best(result)},
+          {"bestStep", result.best_step},
+          {"bestEpoch", rounded(result.best_epoch)},
           {"refit", result.refit},
           {"keptLast", result.kept_last},
           {"validationScore", rounded(result.validation_score)},
-          {"test", test_json(result.test)},
+          {"test", test_json(result)},
           {"seconds", rounded(result.seconds)},
           {"tokensPerSecond", rounded(result.tokens_per_second)},
           {"peakMemoryMb", rounded(result.peak_memory_mb)},
@@ -113,21 +133,21 @@ Json result_json(const Result& result) {
 }
 
 /// Lambda of every head, sorted from large to small: mean, smallest and largest over the heads at each place.
-Json lambda_json(const analysis::LayerFacts& layer) {
+Json lambda_json(const run::LayerFacts& layer) {
   std::vector<std::vector<double>> heads = layer.lambda;
   for (auto& head : heads) std::ranges::sort(head, std::greater<>());
   Json means = Json::array(), low = Json::array(), high = Json::array();
   for (std::size_t i = 0; !heads.empty() && i < heads[0].size(); ++i) {
     std::vector<double> values;
     for (const auto& head : heads) values.push_back(head[i]);
-    means.push_back(rounded(mean(values)));
+    means.push_back(rounded(base::mean(values)));
     low.push_back(rounded(*std::ranges::min_element(values)));
     high.push_back(rounded(*std::ranges::max_element(values)));
   }
   return {{"mean", means}, {"low", low}, {"high", high}};
 }
 
-Json layer_json(const analysis::LayerFacts& layer) {
+Json layer_json(const run::LayerFacts& layer) {
   return {{"name", layer.name},
           {"rank", layer.rank},
           {"rows", layer.rows},
@@ -140,9 +160,9 @@ Json layer_json(const analysis::LayerFacts& layer) {
           {"effectiveRankR", rounded(layer.effective_rank_r)}};
 }
 
-Json findings_json(const Run& run) {
+Json findings_json(const run::Run& run) {
   Json list = Json::array();
-  for (const analysis::Finding& finding : analysis::findings(facts_of(run))) {
+  for (const analysis::Finding& finding : analysis::findings(analysis::facts_of(run))) {
     list.push_back({{"severity", finding.severity == analysis::Severity::warning ? "warning" : "note"},
                     {"title", finding.title},
                     {"text", finding.text},
@@ -152,19 +172,19 @@ Json findings_json(const Run& run) {
 }
 
 /// The set, or the file that took its place; "" if the configuration has neither.
-std::string data_of(const Config& config) {
+std::string data_of(const run::Config& config) {
   const std::string file = config.find_text("data.train").value_or("");
   return file.empty() ? config.find_text("data.set").value_or("") : std::filesystem::path(file).stem().string();
 }
 
 /// From result.json, or while there is none from config.toml, as far as it says.
-Json identity_json(const Run& run) {
+Json identity_json(const run::Run& run) {
   if (run.result) {
-    const Result& result = *run.result;
+    const run::Result& result = *run.result;
     return {{"preset", result.preset},
             {"model", result.model},
             {"data", result.data},
-            {"protocol", result.protocol},
+            {"protocol", name_of(result.protocol)},
             {"seed", std::to_string(result.seed)}};
   }
   const auto setting = [&run](const char* key) { return run.config.find_text(key).value_or(""); };
@@ -183,21 +203,21 @@ Json numbers_json(const std::vector<double>& values) {
   return list;
 }
 
-std::string title_of(const Run& run) {
+std::string title_of(const run::Run& run) {
   if (run.result) return run.result->data;
   const std::string data = data_of(run.config);
   return data.empty() ? run.name : data;
 }
 
-Json run_json(const Run& run, const std::string& name) {
+Json run_json(const run::Run& run, const std::string& name) {
   Json layers = Json::array();
   for (const auto& layer : run.layers) layers.push_back(layer_json(layer));
   return {{"name", name},
           {"directory", run.directory.string()},
           {"title", title_of(run)},
           {"identity", identity_json(run)},
-          {"measure", train::key_of(measure_of(run))},
-          {"epochs", epochs_json(run.metrics.epochs)},
+          {"metric", metric_of(run)},
+          {"training", training_json(run.metrics.training)},
           {"validation", evaluations_json(run.metrics.split("validation"))},
           {"test", evaluations_json(run.metrics.split("test"))},
           {"result", run.result ? result_json(*run.result) : Json()},

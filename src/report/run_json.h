@@ -4,16 +4,16 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "report/run.h"
+#include "run/run.h"
 
 namespace primal::report {
 
 /// `name` is how the page calls the run.
-nlohmann::json run_json(const Run& run, const std::string& name);
+nlohmann::json run_json(const run::Run& run, const std::string& name);
 
 nlohmann::json numbers_json(const std::vector<double>& values);
 
 /// "JapaneseVowels", or the directory's name while the run is unfinished.
-std::string title_of(const Run& run);
+std::string title_of(const run::Run& run);
 
 }  // namespace primal::report

@@ -11,7 +11,7 @@ std::size_t best_cell(const SweepResults& results) {
   for (std::size_t i = 0; i < results.cells.size(); ++i) {
     const SweepCell& cell = results.cells[i];
     if (!cell.finished || !std::isfinite(cell.score)) continue;
-    if (best == results.cells.size() || cell.score > results.cells[best].score) best = i;
+    if (best == results.cells.size() || run::is_better(results.metric, cell.score, results.cells[best].score)) best = i;
   }
   return best;
 }
@@ -34,7 +34,7 @@ std::string sweep_page(const SweepResults& results) {
   const Json data = {{"kind", "sweep"},
                      {"title", results.title},
                      {"part", results.part},
-                     {"measure", train::key_of(results.measure)},
+                     {"metric", results.metric},
                      {"protocol", results.protocol},
                      {"keys", keys},
                      {"cells", cells},

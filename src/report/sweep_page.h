@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "train/evaluation.h"
+#include "run/metric.h"
 
 namespace primal::report {
 
@@ -22,7 +22,7 @@ struct SweepKey {
 struct SweepCell {
   std::map<std::string, std::string> values;                    ///< key name -> value
   double score = std::numeric_limits<double>::quiet_NaN();      ///< NaN = none yet
-  double deviation = std::numeric_limits<double>::quiet_NaN();  ///< over the seeds; NaN for fewer than two
+  double base::deviation = std::numeric_limits<double>::quiet_NaN();  ///< over the seeds; NaN for fewer than two
   std::int64_t seeds = 0;
   double seconds = std::numeric_limits<double>::quiet_NaN();  ///< mean per run
   std::filesystem::path run = {};                             ///< directory
@@ -33,7 +33,7 @@ struct SweepCell {
 struct SweepResults {
   std::string title;          ///< "uea/JapaneseVowels"
   std::string part = "test";  ///< of the data that the scores are of
-  train::Measure measure = train::Measure::accuracy;
+  run::Metric metric = run::accuracy_metric();
   std::string protocol;  ///< "honest" or "paper"
   std::vector<SweepKey> keys;
   std::vector<SweepCell> cells;
@@ -48,7 +48,7 @@ std::string state_of(const SweepCell& cell);
 /// Columns in plain text, best cell marked with "*"; ends with a line feed.
 std::string sweep_table(const SweepResults& results);
 
-/// Index of the finished cell with the highest score; cells.size() if there is none.
+/// Index of the finished cell with the best score; cells.size() if there is none.
 std::size_t best_cell(const SweepResults& results);
 
 }  // namespace primal::report

@@ -13,8 +13,6 @@ std::string number(const char* pattern, double value) {
   return text;
 }
 
-bool is_share(const SweepResults& results) { return results.measure == train::Measure::accuracy; }
-
 std::vector<std::string> row_of(const SweepResults& results, const SweepCell& cell) {
   std::vector<std::string> row;
   for (const SweepKey& key : results.keys) {
@@ -22,7 +20,7 @@ std::vector<std::string> row_of(const SweepResults& results, const SweepCell& ce
     row.push_back(value == cell.values.end() ? "" : value->second);
   }
   for (const double value : {cell.score, cell.deviation}) {
-    row.push_back(is_share(results) ? number("%.2f", 100 * value) : number("%.3f", value));
+    row.push_back(results.metric.share ? number("%.2f", 100 * value) : number("%.3f", value));
   }
   row.push_back(std::to_string(cell.seeds));
   row.push_back(number("%.1f", cell.seconds));
@@ -37,7 +35,7 @@ std::string state_of(const SweepCell& cell) { return cell.failed > 0 ? "failed" 
 std::string sweep_table(const SweepResults& results) {
   std::vector<std::string> titles;
   for (const SweepKey& key : results.keys) titles.push_back(key.name);
-  titles.insert(titles.end(), {results.part + " " + train::name_of(results.measure) + (is_share(results) ? " %" : ""),
+  titles.insert(titles.end(), {results.part + " " + results.metric.name + (results.metric.share ? " %" : ""),
                                "+-", "seeds", "seconds", "run"});
   std::vector<std::vector<std::string>> rows = {titles};
   for (const SweepCell& cell : results.cells) rows.push_back(row_of(results, cell));

@@ -11,7 +11,7 @@
 #include <map>
 
 #include "primal/error.h"
-#include "train/interrupt.h"
+#include "base/interrupt.h"
 
 extern char** environ;
 
@@ -61,7 +61,7 @@ int exit_code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 
 }  // namespace
 
 bool run_children(const std::vector<Child>& children, int64_t jobs, const std::function<void(size_t, int)>& finished) {
-  const train::InterruptGuard interrupt;
+  const base::InterruptGuard interrupt;
   std::map<pid_t, size_t> running;
   bool passed_on = false;
   for (size_t next = 0; next < children.size() || !running.empty();) {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "data/nearest.h"
+#include "base/nearest.h"
 #include "primal/error.h"
 
 namespace primal::tasks {
@@ -17,9 +17,6 @@ std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
 }
-
-// In a checkout the program is build/PRESET/bin/primal; installed, PREFIX/bin/primal.
-fs::path checkout() { return program_folder() / ".." / ".." / ".."; }
 
 std::vector<fs::path> preset_folders() {
   return {"configs", checkout() / "configs", program_folder() / ".." / "share" / "primal" / "configs"};
@@ -45,6 +42,9 @@ fs::path program_folder() {
   return fs::read_symlink("/proc/self/exe", unknown).parent_path();
 }
 
+// In a checkout the program is build/PRESET/bin/primal; installed, PREFIX/bin/primal.
+fs::path checkout() { return (program_folder() / ".." / ".." / "..").lexically_normal(); }
+
 std::vector<std::string> preset_names() {
   std::vector<std::string> names;
   for (const fs::path& folder : preset_folders()) {
@@ -68,7 +68,7 @@ fs::path preset_file(const std::string& name) {
     return name;
   }
   if (const auto file = find_preset(name)) return *file;
-  const auto meant = data::nearest(name, preset_names());
+  const auto meant = base::nearest(name, preset_names());
   throw Error("there is no preset " + name + (meant ? "; did you mean " + *meant + "?" : "") +
               " (--presets lists all)");
 }

@@ -5,12 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "data/locate.h"
+#include "data/search_path.h"
 
 namespace primal::tasks {
 
 /// The folder of the running program; empty if the system does not tell.
 std::filesystem::path program_folder();
+
+/// The checkout that the program was built in; it need not be there.
+std::filesystem::path checkout();
 
 /// Whether a preset of this name is there.
 bool is_preset(const std::string& name);

@@ -5,13 +5,16 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "data/atomic_file.h"
+#include "base/atomic_file.h"
 #include "primal/error.h"
 #include "tasks/child_processes.h"
 #include "tasks/locations.h"
-#include "tasks/training.h"
-#include "train/folder_lock.h"
-#include "train/format.h"
+#include "tasks/resolve.h"
+#include "tasks/seeds.h"
+#include "base/folder_lock.h"
+#include "base/statistics.h"
+#include "base/text.h"
+#include "base/format.h"
 
 namespace primal::tasks {
 
@@ -33,7 +36,7 @@ struct Job {
 struct Plan {
   std::vector<Point> points;
   std::vector<Job> jobs;    // all, finished or not
-  TimeSeriesConfig config;  // of the last point; what is asked of it is the same for all
+  RunOptions run;           // of the last point; the same for all
 };
 
 report::SweepKey parse_key(const std::string& text) {
@@ -43,11 +46,10 @@ report::SweepKey parse_key(const std::string& text) {
   if (text.starts_with("run.")) throw Error("--vary " + text + ": the points of a sweep share run.*; use --set");
   report::SweepKey key{text.substr(0, equals), {}};
   if (key.name == "model.layers") throw Error("--vary " + text + ": a list cannot be varied; make one sweep per list");
-  for (size_t start = equals + 1; start <= text.size();) {
-    const size_t comma = std::min(text.find(',', start), text.size());
-    if (comma == start) throw Error("--vary " + text + ": a value is empty");
-    key.values.push_back(text.substr(start, comma - start));
-    start = comma + 1;
+  key.values = base::split_at_commas(text.substr(equals + 1));
+  const bool ends_empty = text.ends_with(',') || text.ends_with('=');
+  if (ends_empty || std::ranges::find(key.values, "") != key.values.end()) {
+    throw Error("--vary " + text + ": a value is empty");
   }
   return key;
 }
@@ -84,14 +86,14 @@ std::string folder_name(const std::vector<report::SweepKey>& keys, const Point& 
   return name;
 }
 
-TrainRequest request_for(const SweepRequest& request, const std::vector<report::SweepKey>& keys, const Point& point) {
-  TrainRequest train{.preset = request.preset, .set = request.set, .run = {}, .data = request.data, .seeds = 1};
+ConfigRequest request_for(const SweepRequest& request, const std::vector<report::SweepKey>& keys, const Point& point) {
+  ConfigRequest train{.preset = request.preset, .set = request.set, .data = request.data};
   for (std::string& assignment : assignments(keys, point)) train.set.push_back(std::move(assignment));
   return train;
 }
 
-std::vector<std::string> train_arguments(const Job& job, const TrainRequest& train, int64_t threads) {
-  std::vector<std::string> arguments = {"train"};
+std::vector<std::string> train_arguments(const Job& job, const ConfigRequest& train, int64_t threads) {
+  std::vector<std::string> arguments = {"train", "--no-report"};
   if (fs::exists(job.folder / "config.toml")) {
     arguments.insert(arguments.end(), {"--resume", job.folder.string()});
   } else {
@@ -104,35 +106,35 @@ std::vector<std::string> train_arguments(const Job& job, const TrainRequest& tra
 }
 
 // A folder that holds another configuration would give numbers of something else.
-void check_same_configuration(const fs::path& folder, TrainRequest train, int64_t seed) {
+void check_same_configuration(const fs::path& folder, ConfigRequest train, int64_t seed) {
   if (!fs::exists(folder / "config.toml")) return;
   train.set.push_back("train.seed=" + std::to_string(seed));
-  TimeSeriesConfig wanted = resolve_config(train), found = read_config(folder);
-  wanted.run.threads = found.run.threads = 0;
-  if (config_text(wanted) != config_text(found)) {
+  const Resolved wanted = resolve_config(train), found = read_config(folder / "config.toml");
+  wanted.config->run.threads = found.config->run.threads = 0;
+  if (wanted.config->toml() != found.config->toml()) {
     throw Error(folder.string() + ": a run with other options is here already; give the sweep another --run");
   }
 }
 
 bool is_finished(const fs::path& folder) { return fs::exists(folder / "result.json"); }
 
-double score_of(const RunResult& result) {
+double score_of(const run::Result& result) {
   return result.protocol == Protocol::honest ? result.validation_score : result.test->score;
 }
 
-// What all finished runs are judged by.
-train::Measure common_measure(const std::vector<Job>& jobs) {
-  std::optional<train::Measure> common;
+// What all finished runs are judged by; nothing if none is finished.
+std::optional<run::Metric> common_metric(const std::vector<Job>& jobs) {
+  std::optional<run::Metric> common;
   for (const Job& job : jobs) {
     if (!is_finished(job.folder)) continue;
-    const train::Measure measure = read_result(job.folder / "result.json").measure;
-    if (common && *common != measure) {
-      throw Error(job.folder.string() + ": is judged by " + train::name_of(measure) + ", others by " +
-                  train::name_of(*common) + "; make a sweep for each kind of data");
+    const run::Metric metric = run::read_result(job.folder / "result.json").metric;
+    if (common && *common != metric) {
+      throw Error(job.folder.string() + ": is judged by " + metric.name + ", others by " + common->name +
+                  "; make a sweep for each kind of data");
     }
-    common = measure;
+    common = metric;
   }
-  return common.value_or(train::Measure::accuracy);
+  return common;
 }
 
 // `folders`: of the seeds.
@@ -143,26 +145,27 @@ report::SweepCell cell_of(const std::vector<report::SweepKey>& keys, const Point
   std::vector<double> scores, seconds;
   for (const fs::path& folder : folders) {
     if (!is_finished(folder)) continue;
-    const RunResult result = read_result(folder / "result.json");
+    const run::Result result = run::read_result(folder / "result.json");
     scores.push_back(score_of(result));
     seconds.push_back(result.seconds);
   }
   cell.run = folders.front().parent_path();
   cell.finished = scores.size() == folders.size();
   if (scores.empty()) return cell;
-  const MeanDeviation all = mean_deviation(scores);
   cell.seeds = std::ssize(scores);
-  cell.score = all.mean;
-  if (scores.size() > 1) cell.deviation = all.deviation;
-  cell.seconds = mean_deviation(seconds).mean;
+  cell.score = base::mean(scores);
+  cell.deviation = base::deviation(scores);
+  cell.seconds = base::mean(seconds);
   return cell;
 }
+
+}  // namespace
 
 nlohmann::json to_json(const report::SweepResults& results) {
   nlohmann::json cells = nlohmann::json::array();
   for (const auto& cell : results.cells) {
     cells.push_back({{"values", cell.values},
-                     {train::key_of(results.measure), cell.score},
+                     {results.metric.key, cell.score},
                      {"deviation", cell.deviation},
                      {"seeds", cell.seeds},
                      {"seconds", cell.seconds},
@@ -172,24 +175,29 @@ nlohmann::json to_json(const report::SweepResults& results) {
   }
   return {{"title", results.title},
           {"part", results.part},
-          {"measure", train::key_of(results.measure)},
+          {"metric", results.metric},
+          {"measure", results.metric.key},
           {"protocol", results.protocol},
           {"cells", cells}};
 }
 
+namespace {
+
 // Every point is checked before the first run starts.
 Plan plan_of(const SweepRequest& request, const std::vector<report::SweepKey>& keys) {
-  Plan plan{.points = grid(keys), .jobs = {}, .config = {}};
+  Plan plan{.points = grid(keys), .jobs = {}, .run = {}};
   std::map<std::string, std::string> names;  // of each configuration
   for (size_t i = 0; i < plan.points.size(); ++i) {
-    const TrainRequest train = request_for(request, keys, plan.points[i]);
-    plan.config = resolve_config(train);
+    const ConfigRequest train = request_for(request, keys, plan.points[i]);
+    const Resolved resolved = resolve_config(train);
+    Config& config = *resolved.config;
+    plan.run = config.run;
     const std::string name = folder_name(keys, plan.points[i]);
-    const auto [other, is_new] = names.emplace(config_text(plan.config), name);
+    const auto [other, is_new] = names.emplace(config.toml(), name);
     if (!is_new) throw Error("--vary: " + other->second + " and " + name + " are the same");
     const fs::path folder = request.folder / name;
-    for (int64_t seed = plan.config.train.seed; seed < plan.config.train.seed + request.seeds; ++seed) {
-      plan.jobs.push_back({i, folder / ("seed-" + std::to_string(seed)), seed});
+    for (int64_t seed = config.train.seed; seed < config.train.seed + request.seeds; ++seed) {
+      plan.jobs.push_back({i, folder / seed_folder(seed), seed});
       check_same_configuration(plan.jobs.back().folder, train, seed);
     }
   }
@@ -200,21 +208,20 @@ Plan plan_of(const SweepRequest& request, const std::vector<report::SweepKey>& k
 std::string line_about(const Job& job, const std::string& part, int exit_code, const fs::path& log) {
   const std::string name = job.folder.parent_path().filename().string() + "  " + job.folder.filename().string() + "  ";
   if (exit_code == 0 && is_finished(job.folder)) {
-    const RunResult result = read_result(job.folder / "result.json");
-    return name + part + " " + train::name_of(result.measure) + " " +
-           train::format_score(result.measure, score_of(result));
+    const run::Result result = run::read_result(job.folder / "result.json");
+    return name + part + " " + result.metric.name + " " + run::format_score(result.metric, score_of(result));
   }
   return name + "failed (exit code " + std::to_string(exit_code) + "), see " + log.string();
 }
 
 void run_unfinished(const SweepRequest& request, const Plan& plan, SweepSummary& summary, std::vector<int64_t>& failed,
                     const std::function<void(const std::string&)>& say) {
-  const int64_t threads = std::max<int64_t>(threads_of(plan.config) / request.jobs, 1);
+  const int64_t threads = std::max<int64_t>(threads_of(plan.run) / request.jobs, 1);
   std::vector<Child> children;
   std::vector<Job> jobs;
   for (const Job& job : plan.jobs) {
     if (is_finished(job.folder)) continue;
-    const TrainRequest train = request_for(request, summary.results.keys, plan.points[job.point]);
+    const ConfigRequest train = request_for(request, summary.results.keys, plan.points[job.point]);
     const std::string log =
         job.folder.parent_path().filename().string() + "-" + job.folder.filename().string() + ".log";
     children.push_back({train_arguments(job, train, threads), request.folder / log});
@@ -248,7 +255,7 @@ SweepSummary sweep(const SweepRequest& original, const std::function<void(const 
     results.keys.push_back(std::move(key));
   }
   const Plan plan = plan_of(request, results.keys);
-  const Protocol protocol = plan.config.run.protocol;
+  const Protocol protocol = plan.run.protocol;
   results.title = request.preset;
   results.protocol = name_of(protocol);
   results.part = protocol == Protocol::honest ? "validation" : "best TEST";
@@ -256,10 +263,10 @@ SweepSummary sweep(const SweepRequest& original, const std::function<void(const 
   std::error_code failure;
   fs::create_directories(request.folder, failure);
   if (failure) throw Error(request.folder.string() + ": could not be created: " + failure.message());
-  const train::FolderLock lock(request.folder, "another sweep is working here");
+  const base::FolderLock lock(request.folder, "another sweep is working here");
   std::vector<int64_t> failed(plan.points.size());
   run_unfinished(request, plan, summary, failed, say);
-  results.measure = common_measure(plan.jobs);
+  results.metric = common_metric(plan.jobs).value_or(run::Metric{.key = "score", .name = "score"});
   for (size_t i = 0; i < plan.points.size(); ++i) {
     std::vector<fs::path> folders;
     for (const Job& job : plan.jobs) {
@@ -268,8 +275,8 @@ SweepSummary sweep(const SweepRequest& original, const std::function<void(const 
     results.cells.push_back(cell_of(results.keys, plan.points[i], folders));
     results.cells.back().failed = failed[i];
   }
-  data::write_file_atomically(request.folder / "sweep.json", to_json(results).dump(2) + "\n");
-  data::write_file_atomically(request.folder / "sweep.html", report::sweep_page(results));
+  base::write_file_atomically(request.folder / "sweep.json", to_json(results).dump(2) + "\n");
+  base::write_file_atomically(request.folder / "sweep.html", report::sweep_page(results));
   return summary;
 }
 

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -31,5 +32,8 @@ struct SweepSummary {
 /// accuracy on the validation part and TEST is not touched: options must not be chosen on it. `say` gets a line per
 /// finished run.
 SweepSummary sweep(const SweepRequest& request, const std::function<void(const std::string&)>& say);
+
+/// As sweep.json has them.
+nlohmann::json to_json(const report::SweepResults& results);
 
 }  // namespace primal::tasks

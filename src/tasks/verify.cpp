@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "tasks/family.h"
 #include "tasks/verify_layer.h"
-#include "tasks/verify_model.h"
 
 namespace primal::tasks {
 
@@ -50,9 +50,14 @@ struct Kind {
 
 Kind golden_kind(const GoldenFile& file) {
   if (!file.has("model")) return {file.text("variant"), expected_layer_results, computed_layer_results};
-  const std::string name = file.text("model") + " (" + file.text("layers") + ")";
-  if (!file.has("steps")) return {name, expected_model_results, computed_model_results};
-  return {name + ", " + file.text("steps") + " training steps", expected_training_results, computed_training_results};
+  std::string name = file.text("model") + " (" + file.text("layers") + ")";
+  if (file.has("steps")) name += ", " + file.text("steps") + " training steps";
+  for (const Family& family : families()) {
+    for (const GoldenModel& model : family.golden_models) {
+      if (model.name == file.text("model")) return {name, model.expected, model.computed};
+    }
+  }
+  file.fail("unknown model \"" + file.text("model") + "\"");
 }
 
 Verification verify(const GoldenFile& file) {

@@ -3,16 +3,12 @@
 #include <ATen/autocast_mode.h>
 
 #include "kernels/cpu_features.h"
-#include "primal/error.h"
 
 namespace primal::train {
 
-Autocast::Autocast(const std::string& precision)
-    : enabled_(precision == "bfloat16" || (precision == "auto" && kernels::cpu_has_bfloat16())) {
-  if (precision != "float32" && precision != "bfloat16" && precision != "auto") {
-    throw Error("train.precision: expected float32, bfloat16 or auto, got \"" + precision + "\"");
-  }
-}
+Autocast::Autocast(Precision precision)
+    : enabled_(precision == Precision::bfloat16 ||
+               (precision == Precision::automatic && kernels::cpu_has_bfloat16())) {}
 
 Autocast::Scope::Scope(bool enable) : enabled_(enable), before_(at::autocast::is_autocast_enabled(at::kCPU)) {
   if (!enabled_) return;

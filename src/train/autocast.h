@@ -1,14 +1,17 @@
 // bfloat16 autocast around a forward pass.
 #pragma once
 
-#include <string>
-
 namespace primal::train {
+
+enum class Precision {
+  float32,
+  bfloat16,   ///< autocast
+  automatic,  ///< bfloat16 where the CPU computes with it, float32 elsewhere
+};
 
 class Autocast {
  public:
-  /// "float32", "bfloat16", or "auto": bfloat16 where the CPU computes with it, float32 elsewhere.
-  explicit Autocast(const std::string& precision);
+  explicit Autocast(Precision precision);
 
   bool enabled() const { return enabled_; }
 

@@ -13,7 +13,7 @@
 #include <iterator>
 #include <vector>
 
-#include "data/atomic_file.h"
+#include "base/atomic_file.h"
 #include "primal/error.h"
 #include "primal/safetensors.h"
 
@@ -101,7 +101,7 @@ void save_checkpoint(const fs::path& folder, const std::string& name, const Chec
   fs::create_directory(unfinished);
   save_safetensors(unfinished / "model.safetensors", checkpoint.model, {{"format", "pt"}});
   if (!checkpoint.optimizer.empty()) save_safetensors(unfinished / "optimizer.safetensors", checkpoint.optimizer);
-  data::write_file_atomically(unfinished / "state.json", checkpoint.state);
+  base::write_file_atomically(unfinished / "state.json", checkpoint.state);
   sync_folder(unfinished);
   move_into_place(unfinished, target);
   sync_folder(folder);

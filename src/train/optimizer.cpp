@@ -13,18 +13,11 @@
 #include "kernels/optimizer_step.h"
 #include "ops/parallel.h"
 #include "primal/error.h"
-#include "train/names.h"
 #include "train/optimizer_rule.h"
 
 namespace primal::train {
 
 namespace {
-
-constexpr Names<OptimizerKind, 5> kNames{{{"adamw", OptimizerKind::adamw},
-                                          {"adam", OptimizerKind::adam},
-                                          {"radam", OptimizerKind::radam},
-                                          {"radam_published", OptimizerKind::radam_published},
-                                          {"sgd", OptimizerKind::sgd}}};
 
 // Elements per unit of parallel work. A step over them takes about 20 us, well above the cost of handing out work.
 constexpr int64_t kBlock = 16384;
@@ -156,9 +149,6 @@ int64_t checked_count(const std::string& name, const at::Tensor& count) {
 
 }  // namespace
 
-OptimizerKind optimizer_kind(std::string_view name) { return named(kNames, "optimizer", name); }
-std::string_view name_of(OptimizerKind kind) { return name_in(kNames, kind); }
-
 void check(const OptimizerOptions& o) {
   require_number(is_rate(o.lr), "lr", o.lr, "a finite number, 0 or more");
   require_number(is_average(o.beta1), "beta1", o.beta1, "0 <= beta1 < 1");
@@ -167,7 +157,7 @@ void check(const OptimizerOptions& o) {
   require_number(is_rate(o.weight_decay), "weight_decay", o.weight_decay, "a finite number, 0 or more");
   require_number(is_average(o.momentum), "momentum", o.momentum, "0 <= momentum < 1");
   if (o.nesterov && (o.kind != OptimizerKind::sgd || o.momentum == 0)) {
-    fail("nesterov with ", name_of(o.kind), " and momentum ", o.momentum, ", expected sgd with momentum > 0");
+    fail("nesterov with ", base::name_in(kOptimizerNames, o.kind), " and momentum ", o.momentum, ", expected sgd with momentum > 0");
   }
 }
 
@@ -263,7 +253,7 @@ void Optimizer::load_state(const std::map<std::string, at::Tensor>& state) {
   }
   for (const auto& [name, tensor] : state) {
     if (!expected.contains(name)) {
-      fail("state ", name, " of shape ", tensor.sizes(), " belongs to no parameter of this ", name_of(options_.kind));
+      fail("state ", name, " of shape ", tensor.sizes(), " belongs to no parameter of this ", base::name_in(kOptimizerNames, options_.kind));
     }
   }
   for (Slot& slot : slots_) {

@@ -15,36 +15,11 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "train/optimizer_options.h"
+
 namespace primal::train {
-
-enum class OptimizerKind {
-  adamw,            ///< Adam with decoupled weight decay, torch.optim.AdamW
-  adam,             ///< weight decay is part of the gradient, torch.optim.Adam
-  radam,            ///< torch.optim.RAdam
-  radam_published,  ///< RAdam of its authors, SPEC 3.1: decoupled weight decay, rectified from rho_t = 5 on
-  sgd,              ///< torch.optim.SGD
-};
-
-/// "adamw", "adam", "radam", "radam_published", "sgd". An unknown name throws Error that lists them.
-OptimizerKind optimizer_kind(std::string_view name);
-std::string_view name_of(OptimizerKind kind);
-
-struct OptimizerOptions {
-  OptimizerKind kind = OptimizerKind::adamw;
-  double lr = 1e-3;  ///< where schedules begin from; step() is told the rate of each step
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-  double weight_decay = 0;
-  double momentum = 0.9;  ///< of sgd
-  bool nesterov = false;  ///< of sgd
-};
-
-/// Throws Error that names the option, what was expected and what came.
-void check(const OptimizerOptions& options);
 
 /// What a gradient is taken times so that its norm is at most `largest` (0 = any), as clip_grad_norm_ of PyTorch does.
 double clip_scale(double norm, double largest);

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "kernels/optimizer_step.h"
-#include "train/optimizer.h"
+#include "train/optimizer_options.h"
 
 namespace primal::train {
 

@@ -7,18 +7,10 @@
 #include <string>
 
 #include "primal/error.h"
-#include "train/names.h"
 
 namespace primal::train {
 
 namespace {
-
-constexpr Names<ScheduleKind, 5> kScheduleNames{{{"constant", ScheduleKind::constant},
-                                                 {"step", ScheduleKind::step},
-                                                 {"cosine", ScheduleKind::cosine},
-                                                 {"inverse_sqrt", ScheduleKind::inverse_sqrt},
-                                                 {"one_cycle", ScheduleKind::one_cycle}}};
-constexpr Names<Annealing, 2> kAnnealingNames{{{"cosine", Annealing::cosine}, {"linear", Annealing::linear}}};
 
 template <typename Number>
 void require(bool met, const char* option, Number value, const std::string& expected) {
@@ -68,11 +60,6 @@ void check_one_cycle(const ScheduleOptions& o) {
 }
 
 }  // namespace
-
-ScheduleKind schedule_kind(std::string_view name) { return named(kScheduleNames, "schedule", name); }
-std::string_view name_of(ScheduleKind kind) { return name_in(kScheduleNames, kind); }
-Annealing annealing(std::string_view name) { return named(kAnnealingNames, "annealing", name); }
-std::string_view name_of(Annealing annealing) { return name_in(kAnnealingNames, annealing); }
 
 void check(const ScheduleOptions& o) {
   require(o.warmup_steps >= 0, "warmup_steps", o.warmup_steps, "0 or more");

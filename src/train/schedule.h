@@ -2,7 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+
+#include "base/names.h"
+#include "base/span.h"
+
+namespace primal::base {
+class Settings;
+}
 
 namespace primal::train {
 
@@ -16,17 +22,20 @@ enum class ScheduleKind {
 
 enum class Annealing { cosine, linear };
 
-/// By the names above. An unknown name throws Error that lists them.
-ScheduleKind schedule_kind(std::string_view name);
-std::string_view name_of(ScheduleKind kind);
-Annealing annealing(std::string_view name);
-std::string_view name_of(Annealing annealing);
+inline constexpr base::Names<ScheduleKind, 5> kScheduleNames{{{"constant", ScheduleKind::constant},
+                                                              {"step", ScheduleKind::step},
+                                                              {"cosine", ScheduleKind::cosine},
+                                                              {"inverse_sqrt", ScheduleKind::inverse_sqrt},
+                                                              {"one_cycle", ScheduleKind::one_cycle}}};
+inline constexpr base::Names<Annealing, 2> kAnnealingNames{
+    {{"cosine", Annealing::cosine}, {"linear", Annealing::linear}}};
 
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::constant;
-  int64_t total_steps = 0;  ///< of the run: cosine, one_cycle. Later steps keep the last rate
+  base::Span warmup{};      ///< linear, before any schedule; one_cycle has its own rise
 
-  // Linear warm-up before any schedule; one_cycle has its own rise.
+  // In steps: only the trainer knows how many an epoch has. It fills them in.
+  int64_t total_steps = 0;     ///< of the run: cosine, one_cycle. Later steps keep the last rate
   int64_t warmup_steps = 0;    ///< one_cycle: length of its rise if > 0, the peak is at step warmup_steps - 1
   double warmup_start_lr = 0;  ///< 0: base * (step + 1) / warmup_steps. Else from this rate at step 0 to the base rate
                                ///< at step warmup_steps, as fairseq (1e-7) and timm (1e-6) do
@@ -45,6 +54,9 @@ struct ScheduleOptions {
   double low_momentum = 0.85;
   double high_momentum = 0.95;
 };
+
+/// Makes them known as schedule.*
+void add_settings(base::Settings& settings, ScheduleOptions& options);
 
 /// Throws Error that names the option, what was expected and what came.
 void check(const ScheduleOptions& options);

@@ -3,19 +3,19 @@
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/failure.h"
+#include "base/interrupt.h"
 #include "primal/error.h"
 #include "train/autocast.h"
+#include "train/batches_ahead.h"
 #include "train/checkpoint.h"
-#include "train/epoch_order.h"
-#include "train/event_file.h"
-#include "train/failure.h"
-#include "train/inputs_ahead.h"
-#include "train/interrupt.h"
-#include "train/trainer_state.h"
+#include "train/optimizer.h"
+#include "train/recorder.h"
 #include "train/weight_average.h"
 
 namespace primal::train {
@@ -27,22 +27,20 @@ constexpr const char* kGenerator = "random_generator";  // its state, among the 
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Biases, norms, Lambda and frequencies are not decayed: all of them are vectors but Lambda.
-bool decays(const std::string& name, const torch::Tensor& parameter) {
-  return parameter.dim() > 1 && !name.ends_with(".lam");
-}
-
-std::vector<Optimizer::Parameter> parameters_of(const torch::nn::Module& model) {
+std::vector<Optimizer::Parameter> parameters_of(Problem& problem) {
   std::vector<Optimizer::Parameter> parameters;
-  for (const auto& entry : model.named_parameters()) {
-    parameters.push_back({entry.key(), entry.value(), decays(entry.key(), entry.value())});
+  for (const auto& entry : problem.model().named_parameters()) {
+    parameters.push_back({entry.key(), entry.value(), problem.decays(entry.key(), entry.value())});
   }
   return parameters;
 }
 
-// A better score, or the same with a smaller loss: on a small validation part many epochs have the same accuracy.
-bool is_better(const Evaluation& a, const Evaluation& b) {
-  return a.score > b.score || (a.score == b.score && a.loss < b.loss);
+OrderOptions order_options(const Problem& problem, const TrainOptions& train) {
+  return {.examples = problem.examples(),
+          .batch = train.batch,
+          .accumulate = train.accumulate,
+          .seed = train.seed,
+          .passes = train.passes};
 }
 
 double mean(const std::vector<double>& values) {
@@ -51,18 +49,12 @@ double mean(const std::vector<double>& values) {
   return values.empty() ? std::nan("") : sum / static_cast<double>(values.size());
 }
 
-struct Saved {
-  Checkpoint tensors;
-  TrainerState state;
-};
-
-Saved read_checkpoint(const std::filesystem::path& path) {
+Checkpoint read_checkpoint(const std::filesystem::path& path) {
   Checkpoint checkpoint = load_checkpoint(path);
   if (checkpoint.optimizer.empty()) {
     throw Error((path / "optimizer.safetensors").string() + ": is missing or empty");
   }
-  TrainerState state = trainer_state(checkpoint.state, (path / "state.json").string());
-  return {std::move(checkpoint), std::move(state)};
+  return checkpoint;
 }
 
 template <typename Function>
@@ -75,66 +67,76 @@ void with_advice(const std::filesystem::path& checkpoint, const Function& read) 
   }
 }
 
+const char* name_of(Part part) { return part == Part::validation ? "validation" : "test"; }
+
 }  // namespace
 
-void check_newest_checkpoint(const RunDirectory& run) {
+void check_newest_checkpoint(const run::RunDirectory& run) {
   const auto newest = latest_checkpoint(run.checkpoints());
-  if (newest) with_advice(*newest, [&] { read_checkpoint(*newest); });
+  if (!newest) return;
+  with_advice(*newest, [&] {
+    const Checkpoint checkpoint = read_checkpoint(*newest);
+    // The step says where a run stands; what else is in there the trainer checks.
+    const auto json = nlohmann::json::parse(checkpoint.state, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object() || !json.contains("step")) throw Error((*newest / "state.json").string() + ": has no step");
+  });
 }
 
 class Trainer::Loop {
  public:
-  Loop(Problem& problem, TrainOptions train, OptimizerOptions optimizer, ScheduleOptions schedule, RunDirectory& run,
-       Progress& progress)
+  Loop(Problem& problem, const TrainOptions& train, const OptimizerOptions& optimizer, const ScheduleOptions& schedule,
+       TrainPlan plan, run::RunDirectory& run, base::Progress& progress)
       : problem_(problem),
-        options_(std::move(train)),
+        options_(train),
+        plan_(std::move(plan)),
+        order_(order_options(problem, train)),
         schedule_(schedule),
-        optimizer_(parameters_of(problem.model()), optimizer),
-        average_(problem.model(), options_.average),
-        autocast_(options_.precision),
+        optimizer_(parameters_of(problem), optimizer),
+        average_(problem.model(), train.average),
+        autocast_(train.precision),
         run_(run),
         progress_(progress) {
-    batches_ = (problem.examples() + options_.batch - 1) / options_.batch;
-    schedule_.total_steps = options_.epochs * steps_per_epoch();
+    schedule_.total_steps = order_.steps_of(train.length);
+    if (schedule_.warmup.count > 0) schedule_.warmup_steps = order_.steps_of(schedule_.warmup);
     check(schedule_);
     resume();
-    // Without a checkpoint too: a run killed before its first one has left events.
-    EventFileOptions events;
-    events.purge_step = state_.step > 0 ? state_.step + 1 : 0;
-    events_.emplace(run.path(), events);
+    recorder_.emplace(run, problem.metric(), state_.step);
   }
 
   Outcome run();
   void restore_best();
 
  private:
-  int64_t steps_per_epoch() const { return (batches_ + options_.accumulate - 1) / options_.accumulate; }
-  int64_t last_epoch() const { return options_.last_epoch.value_or(options_.epochs); }
+  int64_t total_steps() const { return schedule_.total_steps; }
+  int64_t last_step() const { return plan_.last_step.value_or(total_steps()); }
 
   void resume();
   void load(const std::filesystem::path& checkpoint);
   void save();
   [[noreturn]] void give_up(const std::string& reason);
   bool wants_checkpoint() const;
+  bool wants_evaluation() const;
+  bool wants_record() const;
   bool out_of_patience() const;
-  void run_epoch(const InterruptGuard& interrupt);
-  void take_step(InputsAhead& inputs);
-  void finish_epoch();
+  void take_step(BatchesAhead& batches);
+  void record();
   void evaluate();
   void show_progress();
+  std::string now() const;
   Outcome outcome(bool interrupted) const;
 
   Problem& problem_;
   TrainOptions options_;
+  TrainPlan plan_;
+  Order order_;
   ScheduleOptions schedule_;
   Optimizer optimizer_;
   WeightAverage average_;
   Autocast autocast_;
-  RunDirectory& run_;
-  Progress& progress_;
-  std::optional<EventFile> events_;
+  run::RunDirectory& run_;
+  base::Progress& progress_;
+  std::optional<Recorder> recorder_;
   TrainerState state_;
-  int64_t batches_ = 0;  // per epoch
   int64_t saved_step_ = -1;
   Clock::time_point saved_at_ = Clock::now();
 };
@@ -151,7 +153,9 @@ void Trainer::Loop::resume() {
 }
 
 void Trainer::Loop::load(const std::filesystem::path& path) {
-  auto [checkpoint, state] = read_checkpoint(path);
+  Checkpoint checkpoint = read_checkpoint(path);
+  TrainerState state =
+      trainer_state(checkpoint.state, problem_.metric(), order_, (path / "state.json").string());
   const std::string optimizer_file = (path / "optimizer.safetensors").string();
   load_tensors(problem_.model(), checkpoint.model, (path / "model.safetensors").string());
   auto generator = checkpoint.optimizer.extract(kGenerator);
@@ -167,21 +171,23 @@ void Trainer::Loop::restore_best() {
   const auto path = run_.path() / "best";
   const Checkpoint best = load_checkpoint(path);
   // They differ if a run went on from an old checkpoint and ended before it had come as far again.
-  const auto epoch = nlohmann::json::parse(best.state, nullptr, false).value("epoch", state_.best.epoch);
-  if (epoch != state_.best.epoch) {
-    throw Error(path.string() + ": has the weights of epoch " + std::to_string(epoch) + ", but epoch " +
-                std::to_string(state_.best.epoch) + " was chosen; resume with train.epochs=" + std::to_string(epoch) +
-                " or more");
+  const auto step = nlohmann::json::parse(best.state, nullptr, false).value("step", state_.best.step);
+  if (step != state_.best.step) {
+    throw Error(path.string() + ": has the weights of step " + std::to_string(step) + ", but step " +
+                std::to_string(state_.best.step) + " was chosen; resume with train.length=\"" + std::to_string(step) +
+                " steps\" or more");
   }
   load_tensors(problem_.model(), best.model, path.string());
 }
 
-void Trainer::Loop::give_up(const std::string& reason) { throw Failure(reason + "; " + smaller_steps(options_.clip)); }
+void Trainer::Loop::give_up(const std::string& reason) {
+  throw base::Failure(reason + "; " + base::smaller_steps(options_.clip));
+}
 
 void Trainer::Loop::save() {
   if (saved_step_ == state_.step) return;
   state_.metric_bytes = run_.metric_bytes();
-  Checkpoint checkpoint{tensors_of(problem_.model()), optimizer_.state(), to_text(state_)};
+  Checkpoint checkpoint{tensors_of(problem_.model()), optimizer_.state(), to_text(state_, problem_.metric())};
   checkpoint.optimizer.merge(average_.state());
   checkpoint.optimizer[kGenerator] = at::detail::getDefaultCPUGenerator().get_state();
   save_checkpoint(run_.checkpoints(), "step-" + std::to_string(state_.step), checkpoint);
@@ -195,29 +201,49 @@ bool Trainer::Loop::wants_checkpoint() const {
          seconds_since(saved_at_) >= options_.checkpoint_seconds;
 }
 
-bool Trainer::Loop::out_of_patience() const {
-  return options_.keep == Keep::best && options_.patience > 0 && state_.best.epoch >= 0 &&
-         state_.epoch - state_.best.epoch >= options_.patience;
+bool Trainer::Loop::wants_evaluation() const {
+  if (!plan_.evaluations) return false;
+  const auto is_now = [&](base::Span span) { return order_.steps_of(span) == state_.step; };
+  if (std::ranges::any_of(plan_.evaluations->also, is_now)) return true;
+  const int64_t every = std::max<int64_t>(order_.steps_of(plan_.evaluations->every), 1);
+  return state_.step > 0 && (state_.step % every == 0 || state_.step == total_steps());
 }
 
-// One step of the optimizer: `accumulate` batches, or what is left of the epoch.
-void Trainer::Loop::take_step(InputsAhead& inputs) {
+bool Trainer::Loop::wants_record() const {
+  const int64_t every = order_.steps_of(options_.record);
+  return order_.ends_pass(state_.step) || state_.step == last_step() || (every > 0 && state_.step % every == 0) ||
+         wants_evaluation();
+}
+
+bool Trainer::Loop::out_of_patience() const {
+  return options_.keep == Keep::best && options_.patience.count > 0 && state_.best.step >= 0 &&
+         state_.step - state_.best.step >= order_.steps_of(options_.patience);
+}
+
+// "epoch 3", or "step 350" inside a pass.
+std::string Trainer::Loop::now() const {
+  if (!order_.ends_pass(state_.step)) return "step " + std::to_string(state_.step);
+  return "epoch " + std::to_string(static_cast<int64_t>(order_.epochs_at(state_.step)));
+}
+
+// One step of the optimizer.
+void Trainer::Loop::take_step(BatchesAhead& ahead) {
   const auto start = Clock::now();
-  const int64_t last = std::min(state_.batch + options_.accumulate, batches_);
-  const int64_t examples =
-      std::min<int64_t>(last * options_.batch, problem_.examples()) - state_.batch * options_.batch;
+  if (!problem_.model().is_training()) problem_.model().train();
+  const std::vector<std::unique_ptr<Batch>> batches = ahead.next();
+  int64_t weight = 0;
+  for (const auto& batch : batches) weight += batch->weight;
   optimizer_.zero_grad();
-  for (; state_.batch < last; ++state_.batch) {
-    const std::unique_ptr<BatchInputs> chosen = inputs.next();
-    const BatchLoss batch = autocast_.run([&] { return problem_.loss(*chosen); });
-    if (!std::isfinite(batch.task + batch.ksvd)) {
-      give_up(std::string("the loss became ") + (std::isnan(batch.task + batch.ksvd) ? "NaN" : "infinite") +
+  for (const auto& batch : batches) {
+    const BatchLoss loss = autocast_.run([&] { return problem_.loss(*batch); });
+    if (!std::isfinite(loss.task + loss.ksvd)) {
+      give_up(std::string("the loss became ") + (std::isnan(loss.task + loss.ksvd) ? "NaN" : "infinite") +
               " at step " + std::to_string(state_.step + 1));
     }
-    // Batches weigh by their examples, so that accumulating gives the gradient of one large batch.
-    (batch.total * (static_cast<double>(batch.examples) / static_cast<double>(examples))).backward();
-    state_.sums.add(batch);
-    state_.tokens += batch.tokens;
+    // By their weights, so that accumulating gives the gradient of one large batch.
+    (loss.total * (static_cast<double>(batch->weight) / static_cast<double>(weight))).backward();
+    state_.sums.add(loss, batch->weight);
+    state_.tokens += loss.tokens;
   }
   const double norm = optimizer_.gradient_norm();
   const OptimizerOptions& optimizer = optimizer_.options();
@@ -235,109 +261,76 @@ void Trainer::Loop::take_step(InputsAhead& inputs) {
 }
 
 void Trainer::Loop::show_progress() {
-  const EpochSums& sums = state_.sums;
-  const int64_t steps = steps_per_epoch();
-  ProgressState shown;
-  shown.epoch = state_.epoch + 1;
-  shown.epochs = last_epoch();
-  shown.step = sums.steps;
-  shown.steps = steps;
+  const RecordSums& sums = state_.sums;
+  base::ProgressState shown;
+  const bool in_epochs = options_.length.unit == base::SpanUnit::epochs && options_.passes == Passes::whole;
+  if (in_epochs) {
+    const int64_t each = order_.steps_of(base::epochs(1));
+    const int64_t pass = std::max<int64_t>(state_.step - 1, 0) / each;  // of the last step
+    shown.epoch = pass + 1;
+    shown.epochs = last_step() / each;
+    shown.step = state_.step - pass * each;
+    shown.steps = each;
+  } else {
+    shown.counted = "step";
+    shown.epoch = shown.step = state_.step;
+    shown.epochs = shown.steps = last_step();
+  }
   shown.done_steps = state_.step;
-  shown.total_steps = last_epoch() * steps;
-  if (sums.examples > 0) {
-    const double examples = static_cast<double>(sums.examples);
-    shown.loss = sums.loss / examples;
-    shown.score = sums.score / examples;
-    shown.measure = problem_.measure();
-    shown.objective = mean(sums.objective) / examples;
+  shown.total_steps = last_step();
+  if (sums.weight > 0) {
+    const double weight = static_cast<double>(sums.weight);
+    shown.loss = sums.loss / weight;
+    if (!std::isnan(sums.score)) {
+      shown.score_name = short_name(problem_.metric());
+      shown.score = format_score(problem_.metric(), sums.score / weight);
+    }
+    shown.objective = mean(sums.objective) / weight;
     shown.tokens_per_second = static_cast<double>(sums.tokens) / sums.seconds;
   }
   progress_.update(shown);
 }
 
-void Trainer::Loop::run_epoch(const InterruptGuard& interrupt) {
-  const std::vector<int64_t> order = epoch_order(problem_.examples(), options_.seed, state_.epoch);
-  InputsAhead inputs(problem_, std::span(order).subspan(static_cast<size_t>(state_.batch * options_.batch)),
-                     options_.batch);
-  problem_.model().train();
-  while (state_.batch < batches_) {
-    take_step(inputs);
-    // At the end of an epoch the evaluation comes first: a checkpoint after it does not have to repeat it.
-    if (state_.batch == batches_) break;
-    if (interrupt.interrupted()) return;
-    if (wants_checkpoint()) save();
-  }
-  finish_epoch();
-}
-
-void Trainer::Loop::finish_epoch() {
-  const EpochSums sums = std::exchange(state_.sums, {});
-  state_.batch = 0;
-  ++state_.epoch;
-  const double examples = static_cast<double>(sums.examples);
-  std::vector<double> objective = sums.objective;
-  for (double& value : objective) value /= examples;
-  const double rate = learning_rate(schedule_, optimizer_.options().lr, state_.step - 1);
-  const double score = sums.score / examples;
-  const std::string measure = key_of(problem_.measure());
-  run_.metric({{"kind", "epoch"},
-               {"epoch", state_.epoch},
-               {"step", state_.step},
-               {"loss", sums.loss / examples},
-               {"task_loss", sums.task / examples},
-               {"ksvd", sums.ksvd / examples},
-               {measure, score},
-               {"objective", objective},
-               {"gradient_norm", sums.gradient_norm / static_cast<double>(sums.steps)},
-               {"learning_rate", rate},
-               {"seconds", sums.seconds},
-               {"tokens_per_second", static_cast<double>(sums.tokens) / sums.seconds}});
-  events_->scalar("train/loss", sums.task / examples, state_.step);
-  events_->scalar("train/ksvd", sums.ksvd / examples, state_.step);
-  events_->scalar("train/" + measure, score, state_.step);
-  events_->scalar("train/learning_rate", rate, state_.step);
-  for (size_t i = 0; i < objective.size(); ++i) {
-    events_->scalar("train/J of layer " + std::to_string(i + 1), objective[i], state_.step);
-  }
+void Trainer::Loop::record() {
+  const RecordSums sums = std::exchange(state_.sums, {});
+  recorder_->training(sums, state_.step, order_.epochs_at(state_.step),
+                      learning_rate(schedule_, optimizer_.options().lr, state_.step - 1));
   const WeightAverage::InModel averaged(average_);
-  if (options_.evaluates && options_.evaluates(state_.epoch)) evaluate();
-  events_->flush();
-  if (options_.after_epoch) options_.after_epoch(state_.epoch);
+  if (wants_evaluation()) evaluate();
+  recorder_->flush();
+  if (plan_.after_record) plan_.after_record(state_.step, total_steps());
 }
 
 void Trainer::Loop::evaluate() {
   const auto start = Clock::now();
   problem_.model().eval();
   torch::NoGradGuard no_grad;
-  const Evaluation evaluation = autocast_.run([&] { return problem_.evaluate(options_.selection); });
-  if (!std::isfinite(evaluation.loss)) {
-    give_up("the loss of the evaluation after epoch " + std::to_string(state_.epoch) + " is not finite");
-  }
-  const std::string split = options_.selection == Part::validation ? "validation" : "test";
-  run_.metric({{"kind", "evaluation"},
-               {"split", split},
-               {"epoch", state_.epoch},
-               {"step", state_.step},
-               {"loss", evaluation.loss},
-               {key_of(evaluation.measure), evaluation.score},
-               {"objective", evaluation.objective},
-               {"seconds", seconds_since(start)}});
-  events_->scalar(split + "/loss", evaluation.loss, state_.step);
-  events_->scalar(split + "/" + key_of(evaluation.measure), evaluation.score, state_.step);
-  const bool first = state_.best.epoch < 0;
-  if (!first && options_.keep == Keep::best && !is_better(evaluation, state_.best.evaluation)) return;
-  state_.best = {state_.epoch, evaluation};
-  const nlohmann::json facts = {
-      {"epoch", state_.epoch}, {"step", state_.step}, {"split", split}, {"evaluation", evaluation}};
+  const Evaluation evaluation = autocast_.run([&] { return problem_.evaluate(plan_.selection); });
+  if (!std::isfinite(evaluation.loss.value_or(0))) give_up("the loss of the evaluation after " + now() + " is not finite");
+  if (!std::isfinite(evaluation.score)) give_up("the score of the evaluation after " + now() + " is not finite");
+  const std::string split = name_of(plan_.selection);
+  const double epoch = order_.epochs_at(state_.step);
+  recorder_->evaluation(evaluation, split, state_.step, epoch, seconds_since(start));
+  const bool first = state_.best.step < 0;
+  const bool better = first || is_better(problem_.metric(), evaluation, state_.best.evaluation);
+  if (options_.keep == Keep::best && !better) return;
+  state_.best = {state_.step, evaluation};
+  const nlohmann::json facts = {{"epoch", run::whole_if_it_is(epoch)},
+                                {"step", state_.step},
+                                {"split", split},
+                                {"evaluation", to_json(evaluation, problem_.metric())}};
   save_checkpoint(run_.path(), "best", {tensors_of(problem_.model()), {}, facts.dump(2)});
 }
 
 Outcome Trainer::Loop::run() {
-  const InterruptGuard interrupt;
-  if (state_.epoch < last_epoch()) show_progress();
-  if (state_.step == 0 && state_.best.epoch < 0 && options_.evaluates && options_.evaluates(0)) evaluate();
-  while (state_.epoch < last_epoch() && !out_of_patience()) {
-    run_epoch(interrupt);
+  const base::InterruptGuard interrupt;
+  if (state_.step < last_step()) show_progress();
+  if (state_.step == 0 && state_.best.step < 0 && wants_evaluation()) evaluate();
+  BatchesAhead batches(problem_, order_options(problem_, options_), state_.step, last_step());
+  while (state_.step < last_step() && !out_of_patience()) {
+    take_step(batches);
+    // The evaluation comes first: a checkpoint after it does not have to repeat it.
+    if (wants_record()) record();
     if (interrupt.interrupted()) {
       save();
       progress_.finish();
@@ -347,19 +340,25 @@ Outcome Trainer::Loop::run() {
   }
   save();
   average_.give_to_model();
-  // A run that is resumed with fewer epochs may stand at one that was not evaluated.
-  if (options_.keep == Keep::last && options_.evaluates && state_.best.epoch != state_.epoch) evaluate();
+  // A run that is resumed with fewer steps may stand at one that was not evaluated.
+  if (options_.keep == Keep::last && plan_.evaluations && state_.best.step != state_.step) evaluate();
   progress_.finish();
   return outcome(false);
 }
 
 Outcome Trainer::Loop::outcome(bool interrupted) const {
-  return {interrupted, state_.epoch, state_.best, state_.seconds, state_.tokens};
+  return {.interrupted = interrupted,
+          .steps = state_.step,
+          .epochs = order_.epochs_at(state_.step),
+          .best = state_.best,
+          .best_epoch = state_.best.step < 0 ? -1 : order_.epochs_at(state_.best.step),
+          .seconds = state_.seconds,
+          .tokens = state_.tokens};
 }
 
-Trainer::Trainer(Problem& problem, TrainOptions train, OptimizerOptions optimizer, ScheduleOptions schedule,
-                 RunDirectory& run, Progress& progress)
-    : loop_(std::make_unique<Loop>(problem, std::move(train), optimizer, schedule, run, progress)) {}
+Trainer::Trainer(Problem& problem, const TrainOptions& train, const OptimizerOptions& optimizer,
+                 const ScheduleOptions& schedule, TrainPlan plan, run::RunDirectory& run, base::Progress& progress)
+    : loop_(std::make_unique<Loop>(problem, train, optimizer, schedule, std::move(plan), run, progress)) {}
 Trainer::~Trainer() = default;
 
 Outcome Trainer::run() { return loop_->run(); }

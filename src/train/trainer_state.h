@@ -5,36 +5,41 @@
 #include <string>
 #include <vector>
 
+#include "train/order.h"
 #include "train/problem.h"
-#include "train/trainer.h"
 
 namespace primal::train {
 
-/// Sums over the batches of the running epoch, for its line in metrics.jsonl.
-struct EpochSums {
-  double loss = 0, task = 0, ksvd = 0;  ///< times the number of examples
+/// Sums over the batches since the last record, for the next one.
+struct RecordSums {
+  double loss = 0, task = 0, ksvd = 0;  ///< times the weight
   std::vector<double> objective;
   double gradient_norm = 0;  ///< sum over the steps
-  double score = 0;          ///< sum over the examples
-  int64_t examples = 0, tokens = 0, steps = 0;
+  double score = 0;          ///< sum over the weight; NaN if a batch had none
+  int64_t weight = 0, tokens = 0, steps = 0;
   double seconds = 0;
 
-  void add(const BatchLoss& batch);
+  void add(const BatchLoss& batch, int64_t batch_weight);
+};
+
+/// The evaluated weights that are kept: the best so far, or the last ones with Keep::last.
+struct BestWeights {
+  int64_t step = -1;  ///< -1: there was no evaluation
+  Evaluation evaluation{};
 };
 
 struct TrainerState {
-  int64_t epoch = 0;  ///< finished epochs
-  int64_t batch = 0;  ///< finished batches of the next one
-  int64_t step = 0;   ///< steps of the optimizer
-  EpochSums sums;     ///< of those batches
-  BestEpoch best;
+  int64_t step = 0;  ///< steps of the optimizer that are done
+  RecordSums sums;
+  BestWeights best;
   double seconds = 0;  ///< of training steps so far
   int64_t tokens = 0;
   int64_t metric_bytes = 0;  ///< length of metrics.jsonl
 };
 
-std::string to_text(const TrainerState& state);
-/// `file` begins the message of an Error.
-TrainerState trainer_state(const std::string& text, const std::string& file);
+std::string to_text(const TrainerState& state, const Metric& metric);
+/// `file` begins the message of an Error. Checkpoints of older runs count the best weights in epochs: `order` knows
+/// their steps.
+TrainerState trainer_state(const std::string& text, const Metric& metric, const Order& order, const std::string& file);
 
 }  // namespace primal::train

@@ -34,7 +34,7 @@ std::optional<SafetensorsHeader> parse(std::string_view file) {
     require(message.starts_with(kFileName), "an error begins with the file name");
     require(message.find_first_of("\r\n") == message.npos, "an error is one line");
     require(message.size() < 4000, "an error does not grow with the file");
-    require(primal::data::is_utf8(message), "an error is UTF-8");
+    require(primal::base::is_utf8(message), "an error is UTF-8");
     return std::nullopt;
   }
 }

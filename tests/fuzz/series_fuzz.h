@@ -12,10 +12,10 @@
 #include <string>
 #include <string_view>
 
-#include "data/line_source.h"
-#include "data/prepare.h"
-#include "data/series_reader.h"
-#include "data/summary.h"
+#include "data/series/line_source.h"
+#include "data/series/prepare.h"
+#include "data/series/series_reader.h"
+#include "data/series/summary.h"
 
 namespace primal::fuzz {
 
@@ -37,7 +37,7 @@ inline std::optional<data::TimeSeriesSet> read(MakeReader make_reader, std::stri
     require(message.starts_with("fuzz:"), "an error begins with the file name");
     require(message.find_first_of("\r\n") == message.npos, "an error is one line");
     require(message.size() < 2000, "an error does not grow with the file");
-    require(data::is_utf8(message), "an error is UTF-8");
+    require(base::is_utf8(message), "an error is UTF-8");
     return std::nullopt;
   }
 }

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "data/series_reader.h"
+#include "data/series/series_reader.h"
 
 namespace primal::tests {
 

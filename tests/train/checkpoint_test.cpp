@@ -9,7 +9,7 @@
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/tensors.h"
-#include "train/run_directory.h"
+#include "run/run_directory.h"
 
 namespace primal::train {
 namespace {
@@ -83,18 +83,18 @@ using RunDirectoryTest = CheckpointTest;
 TEST_F(RunDirectoryTest, HoldsOneRunAndOneProcess) {
   const fs::path path = folder / "runs" / "a";
   {
-    RunDirectory run = RunDirectory::create(path, "[model]\n");
+    run::RunDirectory run = run::RunDirectory::create(path, "[model]\n");
     EXPECT_EQ(read(path / "config.toml"), "[model]\n");
-    EXPECT_EQ(error_of([&] { RunDirectory::resume(path); }),
+    EXPECT_EQ(error_of([&] { run::RunDirectory::resume(path); }),
               path.string() + ": another process is working in this run");
   }
-  RunDirectory::resume(path);
-  EXPECT_TRUE(contains(error_of([&] { RunDirectory::create(path, ""); }), "there is a run already"));
-  EXPECT_TRUE(contains(error_of([&] { RunDirectory::resume(folder); }), "no run here"));
+  run::RunDirectory::resume(path);
+  EXPECT_TRUE(contains(error_of([&] { run::RunDirectory::create(path, ""); }), "there is a run already"));
+  EXPECT_TRUE(contains(error_of([&] { run::RunDirectory::resume(folder); }), "no run here"));
 }
 
 TEST_F(RunDirectoryTest, MetricsAfterACheckpointAreForgotten) {
-  RunDirectory run = RunDirectory::create(folder, "");
+  run::RunDirectory run = run::RunDirectory::create(folder, "");
   EXPECT_EQ(run.metric_bytes(), 0);
   run.metric({{"epoch", 1}});
   const int64_t bytes = run.metric_bytes();

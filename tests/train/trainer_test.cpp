@@ -14,7 +14,7 @@
 #include "support/tensors.h"
 #include "train/autocast.h"
 #include "train/checkpoint.h"
-#include "train/failure.h"
+#include "base/failure.h"
 
 namespace primal::train {
 namespace {
@@ -85,9 +85,9 @@ class TrainerTest : public tests::FolderTest {
 
   Outcome train(Blobs& problem, const std::string& name, bool restore = false) {
     const auto path = folder / name;
-    RunDirectory run =
-        std::filesystem::exists(path / "config.toml") ? RunDirectory::resume(path) : RunDirectory::create(path, "");
-    Progress progress({.stream = sink});
+    run::RunDirectory run =
+        std::filesystem::exists(path / "config.toml") ? run::RunDirectory::resume(path) : run::RunDirectory::create(path, "");
+    base::Progress progress({.stream = sink});
     Trainer trainer(problem, options, optimizer, schedule, run, progress);
     const Outcome outcome = trainer.run();
     if (restore) trainer.restore_best();
@@ -310,7 +310,7 @@ TEST_F(TrainerTest, ClippingBoundsTheFirstStep) {
 TEST_F(TrainerTest, ALossThatIsNotFiniteStopsTheRun) {
   Blobs problem;
   problem.scale = std::numeric_limits<double>::infinity();
-  EXPECT_TRUE(contains(error_of<Failure>([&] { train(problem, "a"); }), "the loss became infinite at step 1"));
+  EXPECT_TRUE(contains(error_of<base::Failure>([&] { train(problem, "a"); }), "the loss became infinite at step 1"));
 }
 
 TEST_F(TrainerTest, ADamagedCheckpointIsNamed) {

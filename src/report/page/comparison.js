@@ -12,8 +12,8 @@ function colorOfRun(data) {
 
 /** What all runs are judged by; nothing if they differ in it. */
 function commonMeasure(data) {
-  const kinds = new Set(data.runs.map((run) => run.measure));
-  return kinds.size === 1 ? measures[data.runs[0].measure] : null;
+  const kinds = new Set(data.runs.map((run) => run.metric.key));
+  return kinds.size === 1 ? measureOf(data.runs[0].metric) : null;
 }
 
 function runsTable(data) {
@@ -26,14 +26,15 @@ function runsTable(data) {
     swatch.style.background = `var(--${colors(i)})`;
     const { preset, model, data: set, protocol, seed } = run.identity;
     const { test, seconds, peakMemoryMb } = run.result ?? {};
-    const score = isNumber(test?.score) ? (common?.fine ?? measures[run.measure].format)(test.score)
-      : run.result ? "no test" : `unfinished, ${run.epochs.epoch.length} epochs`;
+    const score = isNumber(test?.score) ? (common?.fine ?? measureOf(run.metric).format)(test.score)
+      : run.result ? "no test" : unfinishedText(run);
     return [element("span", {}, swatch, run.name), seed, score, set, preset, model, protocol, duration(seconds), memory(peakMemoryMb)];
   });
   return scrollBox("Runs", dataTable("Runs", columns, rows));
 }
 
-const bestOf = (groups) => groups.reduce((a, b) => (b.score > a.score ? b : a));
+/** Of groups with one metric. */
+const bestOf = (groups) => groups.reduce((a, b) => (isBetter(measureOf(a.metric), b.score, a.score) ? b : a));
 
 function groupsTable(data) {
   const { groups } = data.comparison;
@@ -41,10 +42,11 @@ function groupsTable(data) {
   const common = commonMeasure(data);
   const columns = ["data", "preset", "model", "protocol", "seeds", `test ${common?.column ?? "score"}`, "time"].map((title, i) => ({ title, number: i > 3 }));
   const rows = groups.map((group) => {
-    const measure = common ?? { fine: measures[group.measure].format };
-    const score = element("span", { class: "with-meter" }, meter(group.score), withDeviation(measure, group.score, group.deviation));
+    const own = measureOf(group.metric);
+    const measure = common ?? { fine: own.format };
+    const score = element("span", { class: "with-meter" }, own.highest === 1 ? meter(group.score) : null, withDeviation(measure, group.score, group.deviation));
     const row = [group.data, group.preset, group.model, group.protocol, String(group.runs.length), score, duration(group.seconds)];
-    const rivals = groups.filter((other) => other.data === group.data && other.protocol === group.protocol);
+    const rivals = groups.filter((other) => other.data === group.data && other.protocol === group.protocol && sameMetric(other.metric, group.metric));
     row.mark = rivals.length > 1 && group === bestOf(rivals);
     return row;
   });
@@ -55,20 +57,22 @@ function groupsTable(data) {
 
 function overlayChart(data, title, key, options, isShown = () => true) {
   const colors = colorOfRun(data);
+  const labels = new Set(data.runs.filter(isShown).map((run) => stepLabel(run.training)));
   const splits = [...new Set(data.runs.filter(isShown).map((run) => judged(run)[0]))];
   const series = data.runs.flatMap((run, i) => {
     const [, curve] = judged(run);
-    return isShown(run) ? [{ label: run.name, color: colors(i), x: curve.epoch, y: curve[key] }] : [];
+    return isShown(run) ? [{ label: run.name, color: colors(i), x: curve.step, y: curve[key] }] : [];
   });
-  return chartFigure({ title, note: `On ${splits.join(" or ")} data`, xLabel: "epoch", ...options(series), series });
+  return chartFigure({ title, note: `On ${splits.join(" or ")} data`, xLabel: labels.size === 1 ? [...labels][0] : "step", ...options(series), series });
 }
 
-/** One per measure: accuracies and R² have no axis in common. */
+/** One per metric: accuracies and R² have no axis in common. */
 function scoreCharts(data) {
-  return [...new Set(data.runs.map((run) => run.measure))].map((kind) => {
-    const measure = measures[kind];
+  const metrics = new Map(data.runs.map((run) => [run.metric.key, run.metric]));
+  return [...metrics.values()].map((metric) => {
+    const measure = measureOf(metric);
     const options = (series) => ({ format: measure.format, tick: measure.tick, yRange: scoreRange(measure, series) });
-    return overlayChart(data, capital(measure.name), "score", options, (run) => run.measure === kind);
+    return overlayChart(data, capital(measure.name), "score", options, (run) => sameMetric(run.metric, metric));
   });
 }
 
@@ -96,7 +100,7 @@ function comparisonHeader(data) {
   const finished = data.runs.filter((run) => run.result);
   const { groups } = data.comparison;
   // The protocols do not measure the same thing: an honest number comes first, even if a paper number is higher.
-  const rivals = groups.filter((group) => group.measure === groups[0].measure);
+  const rivals = groups.filter((group) => sameMetric(group.metric, groups[0].metric));
   const honest = rivals.filter((group) => group.protocol === "honest");
   const best = groups.length ? bestOf(honest.length ? honest : rivals) : null;
   const titles = [...new Set(data.runs.map((run) => run.title))];
@@ -106,8 +110,8 @@ function comparisonHeader(data) {
       element("h1", {}, `Comparison of ${data.runs.length} runs`),
       element("p", { class: "subtitle" }, titles.join(" · ")),
       finished.length < data.runs.length ? element("p", { class: "badges" }, badge(`${data.runs.length - finished.length} unfinished`, "warn")) : null),
-    best ? element("div", { class: "headline" }, element("strong", {}, measures[best.measure].format(best.score)),
-      element("span", {}, `Best test ${measures[best.measure].name}: ${best.model}, ${best.protocol} protocol` +
+    best ? element("div", { class: "headline" }, element("strong", {}, measureOf(best.metric).format(best.score)),
+      element("span", {}, `Best test ${measureOf(best.metric).name}: ${best.model}, ${best.protocol} protocol` +
         (best.runs.length > 1 ? `, mean of ${best.runs.length} runs` : ""))) : null);
 }
 

@@ -1,4 +1,4 @@
-// Loss, score, J, learning rate and gradient norm over the epochs.
+// Loss, score, J, learning rate and gradient norm over the steps.
 "use strict";
 
 const splitColors = { validation: "series-2", test: "series-3" };
@@ -6,64 +6,80 @@ const layerColors = ["series-1", "series-2", "series-3", "series-4", "series-5",
 
 /** What a run was judged by while it trained. */
 function judged(run) {
-  if (run.validation.epoch.length) return ["validation", run.validation];
-  return run.test.epoch.length ? ["test", run.test] : ["training", run.epochs];
+  if (run.validation.step.length) return ["validation", run.validation];
+  return run.test.step.length ? ["test", run.test] : ["training", run.training];
 }
 
 function splitSeries(run, key) {
   return ["validation", "test"].map((split) => ({
-    label: split, color: splitColors[split], x: run[split].epoch, y: run[split][key],
+    label: split, color: splitColors[split], x: run[split].step, y: run[split][key],
   }));
 }
 
-function bestEpochMark(run, low) {
-  const best = run.result?.bestEpoch;
-  return best && !run.result.keptLast ? [{ x: best, label: `best epoch ${best}`, low }] : [];
+/** Of a record of the run: "epoch 12", or "step 350" where it ends no pass over the training part. */
+function whenText({ step, epoch }, i) {
+  return Number.isInteger(epoch[i]) ? `epoch ${epoch[i]}` : `step ${step[i]}`;
+}
+
+/** "step", and how many make an epoch where the records end whole ones. */
+function stepLabel({ step, epoch }) {
+  const at = epoch.findIndex((value) => value >= 1);
+  const each = at < 0 ? NaN : step[at] / epoch[at];
+  const isWhole = epoch.every((value, i) => Math.abs(value * each - step[i]) < 0.5);
+  return Number.isInteger(each) && isWhole ? `step (an epoch has ${each})` : "step";
+}
+
+function bestMark(run, low) {
+  if (!run.result?.best || run.result.keptLast) return [];
+  const [, curve] = judged(run);
+  // Older runs wrote down the epoch only.
+  const at = curve.step.findIndex((step, i) => (run.result.bestStep >= 0 ? step === run.result.bestStep : curve.epoch[i] === run.result.bestEpoch));
+  return at < 0 ? [] : [{ x: curve.step[at], label: `best: ${whenText(curve, at)}`, low }];
 }
 
 function lossChart(run) {
-  const { epoch, taskLoss, loss } = run.epochs;
+  const { step, taskLoss, loss } = run.training;
   const isSame = loss.every((value, i) => value === taskLoss[i]);
   return chartFigure({
-    title: "Loss", note: isSame ? "Task loss per epoch" : "Task loss, and with the KSVD term added", xLabel: "epoch",
-    scales: ["linear", "log"], marks: bestEpochMark(run),
+    title: "Loss", note: isSame ? "Task loss since the record before" : "Task loss, and with the KSVD term added", xLabel: stepLabel(run.training),
+    scales: ["linear", "log"], marks: bestMark(run),
     series: [
-      { label: "training, task", color: "series-1", x: epoch, y: taskLoss },
-      { label: "training, total", color: "series-4", x: epoch, y: isSame ? [] : loss, dash: [5, 4] },
+      { label: "training, task", color: "series-1", x: step, y: taskLoss },
+      { label: "training, total", color: "series-4", x: step, y: isSame ? [] : loss, dash: [5, 4] },
       ...splitSeries(run, "loss"),
     ],
   });
 }
 
 function scoreChart(run) {
-  const measure = measures[run.measure];
-  const series = [{ label: "training", color: "series-1", x: run.epochs.epoch, y: run.epochs.score }, ...splitSeries(run, "score")];
+  const measure = measureOf(run.metric);
+  const series = [{ label: "training", color: "series-1", x: run.training.step, y: run.training.score }, ...splitSeries(run, "score")];
   return chartFigure({
-    title: capital(measure.name), note: measure.note, xLabel: "epoch", marks: bestEpochMark(run, true),
+    title: capital(measure.name), note: measure.note, xLabel: stepLabel(run.training), marks: bestMark(run, true),
     format: measure.format, tick: measure.tick, yRange: scoreRange(measure, series), series,
   });
 }
 
 function objectiveChart(run) {
-  const { epoch, objective } = run.epochs;
+  const { step, objective } = run.training;
   const layerName = (i) => run.layers[i]?.name ?? `layer ${i + 1}`;
   return chartFigure({
-    title: "KSVD objective J", note: "Mean J of each primal layer; zero at a kernel SVD", xLabel: "epoch",
+    title: "KSVD objective J", note: "Mean J of each primal layer; zero at a kernel SVD", xLabel: stepLabel(run.training),
     scales: ["linear", "symlog"], marks: [],
-    series: objective.map((y, i) => ({ label: layerName(i), color: layerColors[i % layerColors.length], x: epoch, y })),
+    series: objective.map((y, i) => ({ label: layerName(i), color: layerColors[i % layerColors.length], x: step, y })),
   });
 }
 
 function smallChart(run, key, title, scales) {
-  const series = [{ label: title, color: "series-1", x: run.epochs.epoch, y: run.epochs[key] }];
-  return chartFigure({ title, xLabel: "epoch", small: true, scales, series });
+  const series = [{ label: title, color: "series-1", x: run.training.step, y: run.training[key] }];
+  return chartFigure({ title, xLabel: stepLabel(run.training), small: true, scales, series });
 }
 
 function curvesSection(run) {
   const figures = [lossChart(run), scoreChart(run), objectiveChart(run)];
   const small = [smallChart(run, "learningRate", "Learning rate", ["linear"]), smallChart(run, "gradientNorm", "Gradient norm", ["linear", "log"])];
   if ([...figures, ...small].every((figure) => figure === null)) {
-    return section("curves", "Training", null, element("p", { class: "card empty" }, "No epoch has been recorded yet."));
+    return section("curves", "Training", null, element("p", { class: "card empty" }, "Nothing has been recorded yet."));
   }
   return section("curves", "Training", null, element("div", { class: "grid" }, figures, element("div", { class: "stack" }, small)));
 }

@@ -52,26 +52,35 @@ const memory = (mb) => (!isNumber(mb) ? "–" : mb >= 1024 ? `${oneDigit(mb / 10
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
-/**
- * What runs are judged by, the more the better. `column` and `fine`: in tables, whose headings have the unit. `usual`: first
- * epochs may lie far below it, and would press the others flat.
- */
-const measures = {
-  accuracy: {
-    name: "accuracy", column: "accuracy %", note: "Share of right answers", format: percent, fine: percentFine,
-    tick: (value) => `${Math.round(1000 * value) / 10} %`, lowest: 0, usual: 0,
-  },
-  r2: {
-    name: "R²", column: "R²", note: "1 − squared error / that of always answering the mean", format: thousandths, fine: thousandths,
-    tick: tickFigure, lowest: -Infinity, usual: -1,
-  },
+const percentTick = (value) => `${Math.round(1000 * value) / 10} %`;
+
+/** What is worth knowing of some metrics, by their keys. `usual`: first scores may lie far below it, and would press the others flat. */
+const knownMetrics = {
+  accuracy: { note: "Share of right answers" },
+  r2: { name: "R²", note: "1 − squared error / that of always answering the mean", highest: 1, usual: -1 },
 };
+
+/** How scores of a metric {key, name, share, lower_is_better} look. `column` and `fine`: in tables, whose headings have the unit. */
+function measureOf({ key, name, share, lower_is_better: lower }) {
+  const common = { name, note: lower ? "Less is better" : "", lower: Boolean(lower), lowest: -Infinity, highest: Infinity, usual: -Infinity };
+  const shape = share
+    ? { column: `${name} %`, format: percent, fine: percentFine, tick: percentTick, lowest: 0, highest: 1, usual: 0 }
+    : { column: name, format: thousandths, fine: thousandths, tick: tickFigure };
+  const measure = { ...common, ...shape, ...knownMetrics[key] };
+  return share ? measure : { ...measure, column: measure.name };
+}
+
+const sameMetric = (a, b) => a.key === b.key;
+
+/** Whether score a is better than score b. */
+const isBetter = (measure, a, b) => (measure.lower ? a < b : a > b);
 
 const withDeviation = (measure, mean, deviation) =>
   isNumber(deviation) ? `${measure.fine(mean)} ± ${measure.fine(deviation)}` : measure.fine(mean);
 
 /** The part of the y axis that matters for curves of scores. */
-function scoreRange({ usual }, series) {
+function scoreRange({ usual, highest }, series) {
+  if (highest === Infinity) return {};
   const curves = series.map((line) => line.y.filter(isNumber)).filter((curve) => curve.length > 0);
   const risesFromBelow = curves.some((curve) => Math.min(...curve) < usual) && curves.every((curve) => curve.at(-1) > usual);
   return risesFromBelow ? { min: usual, max: 1, grace: 0 } : { max: 1, grace: 0 };

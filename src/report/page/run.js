@@ -3,24 +3,28 @@
 
 const protocolText = {
   honest: "checkpoint chosen on held-out training data, TEST used once",
-  paper: "best TEST epoch, as published",
+  paper: "best TEST score of all evaluations, as published",
 };
-const lastText = "last epoch kept, TEST used once";
+const lastText = "last weights kept, TEST used once";
+
+function unfinishedText({ training }) {
+  return training.step.length ? `unfinished, ${whenText(training, training.step.length - 1)}` : "unfinished";
+}
 
 function runBadges(run) {
   const { protocol, seed } = run.identity;
   return element("p", { class: "badges" },
     protocol ? badge(`${protocol} protocol`, protocol === "honest" ? "good" : "plain") : null,
     seed ? badge(`seed ${seed}`) : null,
-    run.result ? null : badge(`unfinished, ${run.epochs.epoch.length} epochs`, "warn"));
+    run.result ? null : badge(unfinishedText(run), "warn"));
 }
 
 function runHeader(run) {
   const { preset, model } = run.identity;
   const test = run.result?.test;
   const [split, curve] = judged(run);
-  const { name, format } = measures[run.measure];
-  const headline = test ? [`Test ${name}`, format(test.score)] : [`${capital(split)} ${name} so far`, format(curve.score.at(-1))];
+  const { name, format } = measureOf(run.metric);
+  const headline = isNumber(test?.score) ? [`Test ${name}`, format(test.score)] : [`${capital(split)} ${name} so far`, format(curve.score.at(-1))];
   return element("header", { class: "hero" },
     element("div", {},
       element("p", { class: "eyebrow" }, "primal report"),
@@ -48,12 +52,13 @@ function tiles(run) {
   const { test } = result;
   const interval = test.interval ? `95 % interval ${percentFine(test.interval[0])}–${percentFine(test.interval[1])}` : null;
   const protocol = run.identity.protocol;
-  const { name, format } = measures[run.measure];
+  const { name, format } = measureOf(run.metric);
   return element("dl", { class: "tiles" },
     tile(`Test ${name}`, format(test.score), `${protocol} protocol: ${result.keptLast ? lastText : protocolText[protocol] ?? ""}${result.refit ? ", after a refit on all of TRAIN" : ""}`, interval),
     isNumber(test.macroF1) ? tile("Macro F1", percent(test.macroF1), isNumber(test.loss) ? `test loss ${figure(test.loss)}` : null) : null,
     isNumber(test.rmse) ? tile("Test error", figure(test.rmse), `root mean square; mean absolute ${figure(test.mae)}`) : null,
-    result.bestEpoch ? tile(result.keptLast ? "Last epoch" : "Best epoch", String(result.bestEpoch), `of ${result.epochs}`,
+    Object.entries(test.also).map(([key, value]) => tile(capital(key.replaceAll("_", " ")), figure(value))),
+    result.best ? tile(result.keptLast ? "Last weights" : "Best weights", capital(result.best.split(" of ")[0]), `of ${result.best.split(" of ")[1]}`,
       isNumber(result.validationScore) ? `validation ${name} ${format(result.validationScore)}` : null) : null,
     rankTile(run.layers),
     tile("Training time", duration(result.seconds), [result.threads ? `${result.threads} threads` : "", result.cpu].filter(Boolean).join(", ")),

@@ -17,7 +17,7 @@ function errorsChart(test) {
   const errors = test.pairs.map(([truth, answer]) => Math.abs(answer - truth)).sort((a, b) => a - b);
   return chartFigure({
     title: "Errors", note: "Share of the answers that are at most so far from the truth", xLabel: "error", realX: true, format: percent,
-    tick: measures.accuracy.tick, yRange: { min: 0, max: 1, grace: 0 }, xRange: { min: 0 },
+    tick: percentTick, yRange: { min: 0, max: 1, grace: 0 }, xRange: { min: 0 },
     series: [{ label: "answers", color: "series-1", x: errors, y: errors.map((_, i) => (i + 1) / errors.length) }],
   });
 }

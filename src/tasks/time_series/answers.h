@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "data/time_series.h"
+#include "data/series/time_series.h"
 #include "models/sequence_classifier.h"
 #include "tasks/time_series/series_facts.h"
 #include "train/evaluation.h"

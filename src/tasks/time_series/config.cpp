@@ -20,7 +20,7 @@ void share(const char* key, double value) {
   if (!(value >= 0 && value < 1)) throw Error(c10::str(key, ": expected at least 0 and below 1, got ", value));
 }
 
-void add_data_settings(train::Settings& settings, TimeSeriesConfig& config) {
+void add_data_settings(base::Settings& settings, TimeSeriesConfig& config) {
   settings.add("data.set", &config.data.set, "name of a UEA set on the search path");
   settings.add("data.train", &config.data.train, "own training file (.ts or CSV) instead of a set");
   settings.add("data.test", &config.data.test, "own test file");
@@ -28,7 +28,7 @@ void add_data_settings(train::Settings& settings, TimeSeriesConfig& config) {
   settings.add("data.test_share", &config.data.test_share, "share held out as TEST when only data.train is given");
 }
 
-void add_model_settings(train::Settings& settings, TimeSeriesConfig& config) {
+void add_model_settings(base::Settings& settings, TimeSeriesConfig& config) {
   auto& model = config.model;
   settings.add("model.layers", &model.layers, "the attention of each layer", {"primal", "softmax"});
   settings.add("model.width", &model.width, "D");
@@ -43,26 +43,26 @@ void add_model_settings(train::Settings& settings, TimeSeriesConfig& config) {
   settings.add("model.dropout", &model.dropout, "everywhere");
   settings.add("model.norm_first", &model.norm_first, "pre-norm");
   settings.add("model.pooling",
-               train::choice(model.pooling, {{"flatten", models::Pooling::flatten}, {"mean", models::Pooling::mean}}),
+               base::choice(model.pooling, {{"flatten", models::Pooling::flatten}, {"mean", models::Pooling::mean}}),
                "flatten: published; mean: over the real tokens");
   settings.add("model.padding",
-               train::choice(model.padding, {{"respect", Padding::respect}, {"ignore", Padding::ignore}}),
+               base::choice(model.padding, {{"respect", Padding::respect}, {"ignore", Padding::ignore}}),
                "ignore: published");
   settings.add(
       "model.time",
-      train::choice(model.time, {{"order", models::TimeInput::order}, {"bochner", models::TimeInput::bochner}}),
+      base::choice(model.time, {{"order", models::TimeInput::order}, {"bochner", models::TimeInput::bochner}}),
       "bochner: also encodes when each step was taken");
   settings.add("model.init",
-               train::choice(model.init, {{"reference", Init::reference}, {"per_head", Init::per_head_orthonormal}}),
+               base::choice(model.init, {{"reference", Init::reference}, {"per_head", Init::per_head_orthonormal}}),
                "of We and Wr");
 }
 
 }  // namespace
 
-void add_settings(train::Settings& settings, TimeSeriesConfig& config) {
+void add_settings(base::Settings& settings, TimeSeriesConfig& config) {
   settings.add("run.preset", &config.run.preset, "where the configuration began");
   settings.add("run.protocol",
-               train::choice(config.run.protocol, {{"honest", Protocol::honest}, {"paper", Protocol::paper}}),
+               base::choice(config.run.protocol, {{"honest", Protocol::honest}, {"paper", Protocol::paper}}),
                "how the reported epoch is chosen");
   settings.add("run.refit", &config.run.refit, "honest: then train on all of TRAIN for as many epochs");
   settings.add("run.test", &config.run.test, "honest: evaluate TEST at the end; sweeps do not");

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/sequence_classifier.h"
-#include "train/settings.h"
+#include "base/settings.h"
 #include "train/trainer.h"
 
 namespace primal::tasks {
@@ -63,7 +63,7 @@ struct TimeSeriesConfig {
 inline bool looks_at_times(const TimeSeriesConfig& config) { return config.model.time == models::TimeInput::bochner; }
 
 /// Makes every option known by name.
-void add_settings(train::Settings& settings, TimeSeriesConfig& config);
+void add_settings(base::Settings& settings, TimeSeriesConfig& config);
 
 /// Checks what no single key can tell. Throws Error.
 void check(const TimeSeriesConfig& config);

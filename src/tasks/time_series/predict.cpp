@@ -5,9 +5,9 @@
 #include <charconv>
 #include <numeric>
 
-#include "data/series_reader.h"
+#include "data/series/series_reader.h"
 #include "tasks/time_series/problem.h"
-#include "train/format.h"
+#include "base/format.h"
 
 namespace primal::tasks {
 
@@ -60,7 +60,7 @@ std::string target_lines(const SeriesFacts& facts, const data::TimeSeriesSet& se
   std::string lines;
   constexpr int kDigits = 10;  // small differences of large numbers count
   for (int64_t i = 0; i < set.cases(); ++i) {
-    lines += csv_field(set.ids[i]) + ',' + train::format_digits(targets[i], kDigits) + '\n';
+    lines += csv_field(set.ids[i]) + ',' + base::format_digits(targets[i], kDigits) + '\n';
   }
   return lines;
 }

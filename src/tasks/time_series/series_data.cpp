@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/series_reader.h"
+#include "data/series/series_reader.h"
 #include "primal/error.h"
 
 namespace primal::tasks {

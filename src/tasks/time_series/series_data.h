@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "data/locate.h"
-#include "data/time_series.h"
+#include "data/series/locate.h"
+#include "data/series/time_series.h"
 #include "tasks/time_series/config.h"
 #include "tasks/time_series/series_facts.h"
 

@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "data/safetensors_header.h"  // in_quotes()
+#include "base/text.h"
 #include "primal/error.h"
-#include "train/crc32c.h"
-#include "train/run_directory.h"
+#include "base/crc32c.h"
+#include "run/run_directory.h"
 
 namespace primal::tasks {
 
@@ -20,7 +20,7 @@ constexpr float kFarthest = 1e15F;
 void check_range(const SeriesFacts& facts, const data::TimeSeriesSet& set, const std::string& file) {
   const auto check = [&](int64_t i, const char* what, double distance) {
     if (std::abs(distance) <= kFarthest) return;
-    throw Error(c10::str(file, ": series ", data::in_quotes(set.ids[i]), ": a ", what, " lies ", std::abs(distance),
+    throw Error(c10::str(file, ": series ", base::in_quotes(set.ids[i]), ": a ", what, " lies ", std::abs(distance),
                          " standard deviations from the training series, expected at most ", kFarthest));
   };
   for (int64_t i = 0; i < set.cases(); ++i) {
@@ -56,7 +56,7 @@ std::string fingerprint_of(const data::TimeSeriesSet& set) {
   if (!set.targets.empty()) parts.push_back(bytes_of(set.targets));
   for (const std::string_view part : parts) {
     char code[9];
-    std::snprintf(code, sizeof code, "%08x", train::crc32c(part));
+    std::snprintf(code, sizeof code, "%08x", base::crc32c(part));
     text += code;
   }
   return text;
@@ -79,7 +79,7 @@ std::string to_text(const SeriesFacts& facts) {
 }
 
 SeriesFacts read_series_facts(const std::filesystem::path& path) {
-  const nlohmann::json json = train::read_json(path);
+  const nlohmann::json json = base::read_json(path);
   try {
     SeriesFacts facts;
     json.at("name").get_to(facts.name);
@@ -103,7 +103,7 @@ SeriesFacts read_series_facts(const std::filesystem::path& path) {
     }
     return facts;
   } catch (const nlohmann::json::exception& error) {
-    throw Error(path.string() + ": " + train::reason_of(error));
+    throw Error(path.string() + ": " + base::reason_of(error));
   }
 }
 
@@ -129,7 +129,7 @@ void apply(const SeriesFacts& facts, data::TimeSeriesSet& set, const std::string
     const std::span times(set.times.data() + set.offsets[i], static_cast<size_t>(set.length(i)));
     const double steps = (times.back() - times.front()) / facts.time_scaling.step;
     if (!(steps <= kFarthest)) {
-      throw Error(c10::str(file, ": series ", data::in_quotes(set.ids[i]), ": spans ", steps,
+      throw Error(c10::str(file, ": series ", base::in_quotes(set.ids[i]), ": spans ", steps,
                            " times the usual step of the training series, expected at most ", kFarthest));
     }
     const std::vector<float> scaled = data::scaled_times(times, facts.time_scaling);

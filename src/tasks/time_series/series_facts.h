@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "data/prepare.h"
-#include "data/time_series.h"
+#include "data/series/prepare.h"
+#include "data/series/time_series.h"
 
 namespace primal::tasks {
 

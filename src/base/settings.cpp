@@ -1,0 +1,322 @@
+#include "base/settings.h"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+#include "base/nearest.h"
+#include "base/text.h"
+#include "primal/error.h"
+
+namespace primal::base {
+
+namespace {
+
+constexpr int kDeepestBase = 8;  // a base that names itself would never end
+
+struct KindName {
+  std::string operator()(const Choice& choice) const { return "one of " + joined(choice.names, ", "); }
+  std::string operator()(const int64_t*) const { return "a whole number"; }
+  std::string operator()(const double*) const { return "a number"; }
+  std::string operator()(const bool*) const { return "true or false"; }
+  std::string operator()(const std::string*) const { return "a text"; }
+  std::string operator()(const std::vector<std::string>*) const { return "a list of texts"; }
+  std::string operator()(const SpanField&) const { return "a length such as \"5000 steps\" or \"100 epochs\""; }
+  std::string operator()(const OldCount&) const { return "a whole number"; }
+  std::string operator()(const WordOrNumbers& field) const {
+    return joined(field.words, ", ") + " or a list of numbers";
+  }
+};
+
+bool put(const Choice& choice, const std::string& text) {
+  if (std::find(choice.names.begin(), choice.names.end(), text) == choice.names.end()) return false;
+  choice.put(text);
+  return true;
+}
+
+// Each gives false when the text is not of the field's kind.
+struct FromText {
+  std::string_view text;
+
+  template <class Number>
+  bool number(Number& field) const {
+    Number value{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) return false;
+    if constexpr (std::is_floating_point_v<Number>) {
+      if (!std::isfinite(value)) return false;
+    }
+    field = value;
+    return true;
+  }
+  bool operator()(int64_t* field) const { return number(*field); }
+  bool operator()(double* field) const { return number(*field); }
+  bool operator()(bool* field) const {
+    if (text != "true" && text != "false") return false;
+    *field = text == "true";
+    return true;
+  }
+  bool operator()(std::string* field) const {
+    *field = text;
+    return true;
+  }
+  bool operator()(std::vector<std::string>* field) const {
+    *field = split_at_commas(text);
+    return true;
+  }
+  bool operator()(const Choice& field) const { return put(field, std::string(text)); }
+  bool operator()(const SpanField& field) const {
+    const auto span = parse_span(text, field.bare);
+    if (span) *field.span = *span;
+    return span.has_value();
+  }
+  bool operator()(const WordOrNumbers& field) const {
+    std::vector<double> numbers;
+    if (std::ranges::find(field.words, text) == field.words.end()) {
+      for (const std::string& part : split_at_commas(text)) {
+        if (!FromText{part}(&numbers.emplace_back())) return false;
+      }
+      if (numbers.empty()) return false;
+    }
+    *field.word = numbers.empty() ? std::string(text) : "";
+    *field.numbers = std::move(numbers);
+    return true;
+  }
+  bool operator()(const OldCount& field) const {
+    int64_t count = 0;
+    return number(count) && (*field.span = {count, field.unit}, true);
+  }
+};
+
+struct FromToml {
+  const toml::node& node;
+
+  bool operator()(int64_t* field) const { return node.is_integer() && (*field = node.ref<int64_t>(), true); }
+  bool operator()(double* field) const {
+    if (!node.is_number()) return false;
+    const double value = *node.value<double>();
+    return std::isfinite(value) && (*field = value, true);
+  }
+  bool operator()(bool* field) const { return node.is_boolean() && (*field = node.ref<bool>(), true); }
+  bool operator()(std::string* field) const { return node.is_string() && (*field = node.ref<std::string>(), true); }
+  bool operator()(const Choice& field) const { return node.is_string() && put(field, node.ref<std::string>()); }
+  bool operator()(const SpanField& field) const {
+    if (node.is_integer()) return *field.span = {node.ref<int64_t>(), field.bare}, true;
+    return node.is_string() && FromText{node.ref<std::string>()}(field);
+  }
+  bool operator()(const WordOrNumbers& field) const {
+    if (node.is_string()) return FromText{node.ref<std::string>()}(field);
+    const toml::array* array = node.as_array();
+    if (!array || array->empty()) return false;
+    std::vector<double> numbers;
+    for (const toml::node& element : *array) {
+      if (!FromToml{element}(&numbers.emplace_back())) return false;
+    }
+    field.word->clear();
+    *field.numbers = std::move(numbers);
+    return true;
+  }
+  bool operator()(const OldCount& field) const {
+    return node.is_integer() && (*field.span = {node.ref<int64_t>(), field.unit}, true);
+  }
+  bool operator()(std::vector<std::string>* field) const {
+    const toml::array* array = node.as_array();
+    if (!array || !array->is_homogeneous(toml::node_type::string))
+      return array && array->empty() && (field->clear(), true);
+    field->clear();
+    for (const toml::node& element : *array) field->push_back(element.ref<std::string>());
+    return true;
+  }
+};
+
+std::string as_toml(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    if (static_cast<unsigned char>(c) < 0x20) {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\u%04x", c);
+      quoted += escape;
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
+struct ToToml {
+  std::string operator()(const int64_t* field) const { return std::to_string(*field); }
+  std::string operator()(const double* field) const {
+    char text[64];
+    const auto [end, error] = std::to_chars(text, text + sizeof text, *field);
+    const std::string shortest(text, end);
+    return shortest.find_first_of(".e") == std::string::npos ? shortest + ".0" : shortest;
+  }
+  std::string operator()(const bool* field) const { return *field ? "true" : "false"; }
+  std::string operator()(const std::string* field) const { return as_toml(*field); }
+  std::string operator()(const Choice& field) const { return as_toml(field.get()); }
+  std::string operator()(const SpanField& field) const { return as_toml(to_text(*field.span)); }
+  std::string operator()(const OldCount& field) const { return std::to_string(field.span->count); }
+  std::string operator()(const WordOrNumbers& field) const {
+    if (!field.word->empty()) return as_toml(*field.word);
+    std::vector<std::string> numbers;
+    for (const double& number : *field.numbers) numbers.push_back((*this)(&number));
+    return "[" + joined(numbers, ", ") + "]";
+  }
+  std::string operator()(const std::vector<std::string>* field) const {
+    std::vector<std::string> quoted;
+    std::transform(field->begin(), field->end(), std::back_inserter(quoted), as_toml);
+    return "[" + joined(quoted, ", ") + "]";
+  }
+};
+
+std::string shown(const toml::node& node) {
+  std::ostringstream text;
+  node.visit([&](const auto& value) { text << value; });
+  std::string line = text.str();
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return line.size() > 60 ? line.substr(0, 57) + "..." : line;
+}
+
+void check_elements(const Settings::Target& field, const std::vector<std::string>& allowed, const std::string& where) {
+  const auto* list = std::get_if<std::vector<std::string>*>(&field);
+  if (!list || allowed.empty()) return;
+  for (const std::string& word : **list) {
+    if (std::find(allowed.begin(), allowed.end(), word) == allowed.end()) {
+      throw Error(where + ": expected a list of " + joined(allowed, ", ") + ", got \"" + word + "\"");
+    }
+  }
+}
+
+struct Leaf {
+  std::string key;
+  const toml::node* node;
+};
+
+void collect_leaves(const toml::table& table, const std::string& prefix, std::vector<Leaf>& leaves) {
+  for (const auto& [name, node] : table) {
+    const std::string key = prefix + std::string(name.str());
+    if (const toml::table* inner = node.as_table()) {
+      collect_leaves(*inner, key + ".", leaves);
+    } else {
+      leaves.push_back({key, &node});
+    }
+  }
+}
+
+toml::table parsed(const std::filesystem::path& path) {
+  try {
+    return toml::parse_file(path.string());
+  } catch (const toml::parse_error& error) {
+    const auto line = error.source().begin.line;
+    throw Error(path.string() + (line > 0 ? ":" + std::to_string(line) : "") + ": " + std::string(error.description()));
+  }
+}
+
+}  // namespace
+
+void Settings::add(std::string key, Target field, std::string help, std::vector<std::string> elements) {
+  settings_.push_back({std::move(key), std::move(field), std::move(help), std::move(elements)});
+}
+
+void Settings::add_old(std::string key, Target field) {
+  settings_.push_back({.key = std::move(key), .field = std::move(field), .help = {}, .is_old = true});
+}
+
+const Settings::Setting& Settings::find(std::string_view key, const std::string& origin) {
+  const auto found = std::find_if(settings_.begin(), settings_.end(), [&](const Setting& s) { return s.key == key; });
+  if (found != settings_.end()) return *found;
+  std::vector<std::string> keys;
+  for (const Setting& setting : settings_) {
+    if (!setting.is_old) keys.push_back(setting.key);
+  }
+  const auto meant = nearest(key, keys);
+  throw Error(origin + ": unknown key " + std::string(key) +
+              (meant ? "; did you mean " + *meant + "?" : "; primal train --keys lists all"));
+}
+
+void Settings::set(std::string_view key, std::string_view text, const std::string& origin) {
+  const Setting& setting = find(key, origin);
+  const std::string where = origin + ": " + setting.key;
+  if (!std::visit(FromText{text}, setting.field)) {
+    throw Error(where + ": expected " + std::visit(KindName(), setting.field) + ", got \"" + std::string(text) + "\"");
+  }
+  check_elements(setting.field, setting.elements, where);
+}
+
+void Settings::read_file(const std::filesystem::path& path) { read_file(path, 0); }
+
+void Settings::read_file(const std::filesystem::path& path, int depth) {
+  toml::table table = parsed(path);
+  if (const auto base = table["base"].value<std::string>()) {
+    if (depth == kDeepestBase) throw Error(path.string() + ": the chain of base files does not end");
+    read_file(path.parent_path() / *base, depth + 1);
+    table.erase("base");
+  }
+  std::vector<Leaf> leaves;
+  collect_leaves(table, "", leaves);
+  for (const Leaf& leaf : leaves) {
+    const std::string line = path.string() + ":" + std::to_string(leaf.node->source().begin.line);
+    const Setting& setting = find(leaf.key, line);
+    const std::string where = line + ": " + setting.key;
+    if (!std::visit(FromToml{*leaf.node}, setting.field)) {
+      throw Error(where + ": expected " + std::visit(KindName(), setting.field) + ", got " + shown(*leaf.node));
+    }
+    check_elements(setting.field, setting.elements, where);
+  }
+}
+
+std::optional<std::string> Settings::peek(const std::filesystem::path& path, std::string_view key) {
+  std::filesystem::path file = path;
+  for (int depth = 0; depth <= kDeepestBase; ++depth) {
+    const toml::table table = parsed(file);
+    if (const auto value = table.at_path(key).value<std::string>()) return value;
+    const auto base = table["base"].value<std::string>();
+    if (!base) return std::nullopt;
+    file = file.parent_path() / *base;
+  }
+  return std::nullopt;  // read_file() says what is wrong
+}
+
+void Settings::read_environment() {
+  for (const Setting& setting : settings_) {
+    std::string variable = "PRIMAL_" + setting.key;
+    for (char& c : variable) c = c == '.' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    if (const char* text = std::getenv(variable.c_str())) set(setting.key, text, variable);
+  }
+}
+
+std::string Settings::toml() const {
+  std::vector<std::pair<std::string, std::string>> sections;  // name and lines, in the order of their first key
+  for (const Setting& setting : settings_) {
+    if (setting.is_old) continue;
+    const size_t dot = setting.key.find('.');
+    const std::string name = setting.key.substr(0, dot);
+    auto section = std::find_if(sections.begin(), sections.end(), [&](const auto& s) { return s.first == name; });
+    if (section == sections.end()) section = sections.insert(section, {name, ""});
+    section->second += setting.key.substr(dot + 1) + " = " + std::visit(ToToml(), setting.field) + "\n";
+  }
+  std::string text;
+  for (const auto& [name, lines] : sections) text += (text.empty() ? "[" : "\n[") + name + "]\n" + lines;
+  return text;
+}
+
+std::string Settings::listing() const {
+  std::string text;
+  for (const Setting& setting : settings_) {
+    if (setting.is_old) continue;
+    std::string line = setting.key + " = " + std::visit(ToToml(), setting.field);
+    line.resize(std::max<size_t>(line.size() + 2, 44), ' ');
+    text += line + setting.help;
+    if (const auto* choice = std::get_if<Choice>(&setting.field)) text += " (" + joined(choice->names, ", ") + ")";
+    if (!setting.elements.empty()) text += " (list of " + joined(setting.elements, ", ") + ")";
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace primal::base

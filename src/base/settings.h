@@ -1,0 +1,122 @@
+// Options of a run by name: bound once to the fields of plain structs, then read from TOML, environment and flags.
+//
+//   ModelOptions model;
+//   Settings settings;
+//   settings.add("model.rank", model.rank, "rank s of the kernel SVD");
+//   settings.read_file("configs/uea/JapaneseVowels.toml");
+//   settings.set("model.rank", "30", "--set");
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/names.h"
+#include "base/span.h"
+
+namespace primal::base {
+
+/// A field of an enumeration, by the names of its values.
+struct Choice {
+  std::vector<std::string> names;
+  std::function<std::string()> get;
+  std::function<void(const std::string&)> put;  ///< gets one of the names
+};
+
+template <class Enum, size_t kSize>
+Choice choice(Enum& field, const Names<Enum, kSize>& values) {
+  Choice result;
+  for (const auto& [name, value] : values) result.names.emplace_back(name);
+  result.get = [&field, values] {
+    for (const auto& [name, value] : values) {
+      if (value == field) return std::string(name);
+    }
+    return std::string();
+  };
+  result.put = [&field, values](const std::string& text) {
+    for (const auto& [name, value] : values) {
+      if (name == text) field = value;
+    }
+  };
+  return result;
+}
+
+/// The same with the names in place.
+template <class Enum, size_t kSize>
+Choice choice(Enum& field, const std::pair<std::string_view, Enum> (&values)[kSize]) {
+  Names<Enum, kSize> names;
+  std::copy(std::begin(values), std::end(values), names.begin());
+  return choice(field, names);
+}
+
+/// A stretch of training; `bare`: what a number without a unit counts.
+struct SpanField {
+  Span* span;
+  SpanUnit bare;
+};
+
+/// The old name of a stretch: a number alone.
+struct OldCount {
+  Span* span;
+  SpanUnit unit;
+};
+
+/// One of some words, or a list of numbers; then the word is empty.
+struct WordOrNumbers {
+  std::vector<std::string> words;
+  std::string* word;
+  std::vector<double>* numbers;
+};
+
+class Settings {
+ public:
+  using Target = std::variant<int64_t*, double*, bool*, std::string*, std::vector<std::string>*, Choice, SpanField,
+                              OldCount, WordOrNumbers>;
+
+  /// The field must outlive the settings. `elements`: the only ones a list may have; empty = any.
+  void add(std::string key, Target field, std::string help, std::vector<std::string> elements = {});
+
+  /// A name that older files have for a field; it is read, but neither listed nor written.
+  void add_old(std::string key, Target field);
+
+  /// From text, as after --set; a list is comma separated. `origin` begins the message of an Error.
+  void set(std::string_view key, std::string_view text, const std::string& origin);
+  /// From a TOML file. A top-level `base = "other.toml"` is read first, relative to the file.
+  void read_file(const std::filesystem::path& path);
+  /// From the environment: model.rank is PRIMAL_MODEL_RANK.
+  void read_environment();
+
+  /// The value of one key of a TOML file and its bases, if it is a text; nothing if it is not there. For what has to be
+  /// known before the settings are.
+  static std::optional<std::string> peek(const std::filesystem::path& path, std::string_view key);
+
+  /// Every setting with its present value, as TOML that read_file() understands.
+  std::string toml() const;
+  /// key, value, help of each setting, one per line, for --help.
+  std::string listing() const;
+
+ private:
+  struct Setting {
+    std::string key;
+    Target field;
+    std::string help;
+    std::vector<std::string> elements{};
+    bool is_old = false;
+  };
+
+  const Setting& find(std::string_view key, const std::string& origin);
+  void read_file(const std::filesystem::path& path, int depth);
+
+  std::vector<Setting> settings_;
+};
+
+}  // namespace primal::base

@@ -1,0 +1,37 @@
+// Text, and messages about what is wrong with it.
+#pragma once
+
+#include <primal/error.h>
+
+#include <locale>
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace primal::base {
+
+std::string_view trim(std::string_view text);
+std::string lower(std::string_view text);
+
+/// "a,b" -> {"a", "b"}; nothing after the last comma is no part.
+std::vector<std::string> split_at_commas(std::string_view text);
+std::string joined(std::span<const std::string> words, std::string_view between);
+
+bool is_utf8(std::string_view text);
+
+/// `text` in quotes for an error message: one line, valid UTF-8, cut if it is long.
+std::string in_quotes(std::string_view text);
+
+/// Throws primal::Error, "<file_name>: <parts>".
+template <typename... Parts>
+[[noreturn]] void fail(std::string_view file_name, const Parts&... parts) {
+  std::ostringstream message;
+  message.imbue(std::locale::classic());  // no thousands separators, whatever the program's locale
+  message << file_name << ": ";
+  (message << ... << parts);
+  throw Error(message.str());
+}
+
+}  // namespace primal::base

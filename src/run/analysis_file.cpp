@@ -1,0 +1,58 @@
+#include "run/analysis_file.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/json_fields.h"
+
+namespace primal::run {
+
+namespace {
+
+LayerFacts layer_facts(const base::Fields& object) {
+  LayerFacts layer;
+  layer.name = object.text("name");
+  layer.rank = object.whole("rank");
+  layer.rows = object.whole_if_any("rows");
+  layer.tokens = object.whole_if_any("tokens");
+  layer.heads = object.whole_if_any("heads");
+  layer.lambda = object.number_rows("lambda");
+  layer.singular_values_e = object.numbers_if_any("singular_values_e");
+  layer.singular_values_r = object.numbers_if_any("singular_values_r");
+  layer.effective_rank_e = object.number("effective_rank_e");
+  layer.effective_rank_r = object.number("effective_rank_r");
+  for (const auto& head : layer.lambda) {
+    if (static_cast<int64_t>(head.size()) == layer.rank) continue;
+    object.fail("lambda", "expected " + std::to_string(layer.rank) + " values per head, as the rank says, got " +
+                              std::to_string(head.size()));
+  }
+  return layer;
+}
+
+}  // namespace
+
+nlohmann::json to_json(const std::vector<LayerFacts>& layers) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const LayerFacts& layer : layers) {
+    list.push_back({{"index", list.size()},
+                    {"name", layer.name},
+                    {"rank", layer.rank},
+                    {"rows", layer.rows},
+                    {"tokens", layer.tokens},
+                    {"heads", layer.heads},
+                    {"lambda", layer.lambda},
+                    {"singular_values_e", layer.singular_values_e},
+                    {"singular_values_r", layer.singular_values_r},
+                    {"effective_rank_e", layer.effective_rank_e},
+                    {"effective_rank_r", layer.effective_rank_r}});
+  }
+  return {{"layers", std::move(list)}};
+}
+
+std::vector<LayerFacts> parse_analysis(std::string_view text, const std::string& file) {
+  const nlohmann::json json = base::parse_object(text, file);
+  std::vector<LayerFacts> layers;
+  for (const base::Fields& object : base::Fields(json, file).objects("layers")) layers.push_back(layer_facts(object));
+  return layers;
+}
+
+}  // namespace primal::run

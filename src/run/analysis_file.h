@@ -1,0 +1,30 @@
+// analysis.json: the spectra of a run's primal layers.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace primal::run {
+
+/// The spectrum of one primal layer, averaged over a set of samples.
+struct LayerFacts {
+  std::string name{};
+  int64_t rank = 0;                           ///< s
+  int64_t rows = 0;                           ///< sampled rows n; 0 = data-independent weights, nothing is sampled
+  int64_t tokens = 0;                         ///< N
+  int64_t heads = 0;                          ///< H
+  std::vector<std::vector<double>> lambda{};  ///< [H][s], the positive Lambda of J
+  std::vector<double> singular_values_e{};    ///< [s], falling
+  std::vector<double> singular_values_r{};    ///< [s], falling
+  double effective_rank_e = 0;
+  double effective_rank_r = 0;
+};
+
+nlohmann::json to_json(const std::vector<LayerFacts>& layers);
+/// Throws Error, "<file>: ...".
+std::vector<LayerFacts> parse_analysis(std::string_view text, const std::string& file);
+
+}  // namespace primal::run

@@ -1,0 +1,126 @@
+#include "tasks/analyze.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "analysis/run_facts.h"
+#include "analysis/spectrum.h"
+#include "base/names.h"
+#include "base/text.h"
+#include "nn/record.h"
+#include "run/run.h"
+#include "tasks/trained.h"
+
+namespace primal::tasks {
+
+namespace {
+
+constexpr base::Names<Part, 3> kPartNames{
+    {{"train", Part::train}, {"validation", Part::validation}, {"test", Part::test}}};
+
+template <typename... Values>
+std::string line(const char* pattern, Values... values) {
+  char text[256];
+  std::snprintf(text, sizeof text, pattern, values...);
+  return text;
+}
+
+DataChoice choice_of(const AnalyzeRequest& request) {
+  DataChoice choice{.part = base::named(kPartNames, "--part", request.part), .examples = request.examples};
+  if (!request.file.empty()) choice.file = request.file;
+  return choice;
+}
+
+Analysis analyze_one(const std::filesystem::path& folder, const AnalyzeRequest& request) {
+  const Trained trained = open_trained(folder, request.data, request.threads);
+  Task& task = *trained.task;
+  const DataChoice choice = choice_of(request);
+  Analysis result{.run = folder, .what = {}, .layers = {}, .findings = {}};
+  result.layers = analysis::spectrum_of(nn::record(task.model(), [&] { task.forward(choice); }));
+  result.what = trained.resolved.config->model_name() + " on " + task.describe(choice);
+  analysis::RunFacts facts = analysis::facts_of(run::load_run(folder));
+  facts.layers = result.layers;
+  result.findings = analysis::findings(facts);
+  return result;
+}
+
+// Singular values fall over many orders of magnitude: where they have fallen to a share of the first says more than
+// their list.
+int64_t above(const std::vector<double>& values, double share) {
+  return std::ranges::count_if(values, [&](double value) { return value >= share * values.front(); });
+}
+
+std::string layer_table(const std::vector<run::LayerFacts>& layers) {
+  std::string text = line("%-10s %5s %6s %6s  %17s  %23s  %s\n", "layer", "s", "rows", "N", "effective rank",
+                          "Lambda", "singular values >= 1 % of the largest");
+  text += line("%-10s %5s %6s %6s  %8s %8s  %7s %7s %7s  %s\n", "", "", "", "", "e", "r", "low", "median", "high",
+               "e, r");
+  for (const run::LayerFacts& layer : layers) {
+    std::vector<double> lambda;
+    for (const auto& head : layer.lambda) lambda.insert(lambda.end(), head.begin(), head.end());
+    std::ranges::sort(lambda);
+    const auto at = [&](size_t i) { return lambda.empty() ? std::nan("") : lambda[std::min(i, lambda.size() - 1)]; };
+    const auto large = [&](const std::vector<double>& values) { return values.empty() ? 0 : above(values, 0.01); };
+    text += line("%-10s %5ld %6ld %6ld  %8.2f %8.2f  %7.3g %7.3g %7.3g  %ld, %ld\n", layer.name.c_str(), layer.rank,
+                 layer.rows, layer.tokens, layer.effective_rank_e, layer.effective_rank_r, at(0), at(lambda.size() / 2),
+                 at(lambda.size()), large(layer.singular_values_e), large(layer.singular_values_r));
+  }
+  return text;
+}
+
+// The first ones, side by side.
+std::string spectrum_table(const run::LayerFacts& layer) {
+  constexpr size_t kShown = 10;
+  std::string text = "\n" + layer.name + ": singular values of the scores, mean over heads and examples\n";
+  for (const auto& [name, values] : {std::pair{"e", &layer.singular_values_e}, {"r", &layer.singular_values_r}}) {
+    text += line("  %s ", name);
+    for (size_t i = 0; i < std::min(values->size(), kShown); ++i) text += line(" %8.3g", (*values)[i]);
+    text += values->size() > kShown ? line("  ... %.3g\n", values->back()) : "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<Analysis> analyze(const AnalyzeRequest& request) {
+  choice_of(request);  // a wrong part is known before any run is opened
+  std::vector<Analysis> result;
+  for (const auto& folder : request.runs) {
+    for (const auto& run : run::runs_in(folder)) result.push_back(analyze_one(run, request));
+  }
+  return result;
+}
+
+std::string to_text(const Analysis& analysis) {
+  std::string text = analysis.run.string() + ": " + analysis.what + "\n";
+  if (analysis.layers.empty()) {
+    text += "no layer has Primal-Attention: there is no spectrum to show\n";
+  } else {
+    text += layer_table(analysis.layers);
+    for (const run::LayerFacts& layer : analysis.layers) text += spectrum_table(layer);
+  }
+  text += analysis.findings.empty() ? "\nno known sign of failure\n" : "\n";
+  for (const analysis::Finding& finding : analysis.findings) {
+    text += std::string(finding.severity == analysis::Severity::warning ? "warning: " : "note: ") + finding.title +
+            ". " + finding.text + " " + finding.advice + "\n";
+  }
+  return text;
+}
+
+nlohmann::json to_json(const Analysis& analysis) {
+  nlohmann::json json = run::to_json(analysis.layers);
+  json["run"] = analysis.run.string();
+  json["what"] = analysis.what;
+  json["findings"] = nlohmann::json::array();
+  for (const analysis::Finding& finding : analysis.findings) {
+    json["findings"].push_back({{"severity", finding.severity == analysis::Severity::warning ? "warning" : "note"},
+                                {"title", finding.title},
+                                {"text", finding.text},
+                                {"advice", finding.advice}});
+  }
+  return json;
+}
+
+}  // namespace primal::tasks

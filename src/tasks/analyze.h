@@ -1,0 +1,38 @@
+// `primal analyze`: spectra and findings of trained runs.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "analysis/findings.h"
+#include "tasks/task.h"
+
+namespace primal::tasks {
+
+struct AnalyzeRequest {
+  std::vector<std::filesystem::path> runs;  ///< a folder of several seeds stands for all of them
+  std::string part = "train";               ///< of the run's own data: train, validation, test
+  std::string file;                         ///< instead of a part
+  int64_t examples = 32;
+  std::string data;  ///< --data
+  int64_t threads = 0;
+};
+
+struct Analysis {
+  std::filesystem::path run;
+  std::string what;  ///< "PrimalFormer on JapaneseVowels TRAIN, 32 series"
+  std::vector<run::LayerFacts> layers;
+  std::vector<analysis::Finding> findings;
+};
+
+/// What the primal layers of each run make of the chosen data, and what is known to go wrong in such runs. Nothing is
+/// written.
+std::vector<Analysis> analyze(const AnalyzeRequest& request);
+
+/// Tables: rank, effective ranks, Lambda and the first singular values of each layer, then the findings.
+std::string to_text(const Analysis& analysis);
+nlohmann::json to_json(const Analysis& analysis);
+
+}  // namespace primal::tasks

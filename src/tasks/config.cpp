@@ -1,0 +1,77 @@
+#include "tasks/config.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "base/text.h"
+#include "primal/error.h"
+#include "train/compute_threads.h"
+
+namespace primal::tasks {
+
+namespace {
+
+constexpr base::Names<Protocol, 2> kProtocolNames{{{"honest", Protocol::honest}, {"paper", Protocol::paper}}};
+constexpr base::Names<KsvdReduction, 2> kReductionNames{
+    {{"per_sample", KsvdReduction::per_sample}, {"batch_mean", KsvdReduction::batch_mean}}};
+
+void check_run(const RunOptions& run, const train::TrainOptions& train) {
+  train::check_at_least("run.threads", run.threads, 0);
+  if (run.threads > train::kMostThreads) {
+    base::fail("run.threads", "expected at most ", train::kMostThreads, ", got ", run.threads);
+  }
+  if (run.protocol == Protocol::honest) return;
+  if (run.refit) throw Error("run.refit: belongs to the honest protocol, got run.protocol = paper");
+  if (train.keep == train::Keep::last) {
+    throw Error("train.keep: last belongs to the honest protocol, got run.protocol = paper");
+  }
+}
+
+}  // namespace
+
+void add_settings(base::Settings& settings, RunOptions& run) {
+  settings.add("run.family", &run.family, "of tasks");
+  settings.add("run.preset", &run.preset, "where the configuration began");
+  settings.add("run.protocol", base::choice(run.protocol, kProtocolNames), "how the reported weights are chosen");
+  settings.add("run.refit", &run.refit, "honest: then train on all of TRAIN for as long");
+  settings.add("run.test", &run.test, "honest: evaluate TEST at the end; sweeps do not");
+  settings.add("run.threads", &run.threads, "0 = one per core");
+}
+
+void add_settings(base::Settings& settings, KsvdOptions& ksvd) {
+  settings.add("loss.eta", &ksvd.eta, "weight of the KSVD term");
+  settings.add("loss.ksvd_reduction", base::choice(ksvd.reduction, kReductionNames),
+               "per_sample: mean of J^2; batch_mean: square of the mean of J (published for LRA and images)");
+}
+
+void check(const KsvdOptions& ksvd) {
+  if (ksvd.eta < 0) base::fail("loss.eta", "expected at least 0, got ", ksvd.eta);
+}
+
+void Config::add_settings(base::Settings& settings) {
+  tasks::add_settings(settings, run);
+  add_own_settings(settings);
+  train::add_settings(settings, train);
+  train::add_settings(settings, optimizer);
+  train::add_settings(settings, schedule);
+}
+
+void Config::check() const {
+  check_own();
+  train::check(train);
+  train::check(optimizer);
+  check_run(run, train);
+}
+
+std::string Config::toml() {
+  base::Settings settings;
+  add_settings(settings);
+  return settings.toml();
+}
+
+int64_t threads_of(const RunOptions& options) {
+  if (options.threads > 0) return options.threads;
+  return std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, train::kMostThreads);
+}
+
+}  // namespace primal::tasks

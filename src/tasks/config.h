@@ -1,0 +1,75 @@
+// The configuration of a run: what every family has. A family derives and adds its data, model and loss.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/settings.h"
+#include "primal/ksvd.h"
+#include "run/result.h"
+#include "train/optimizer_options.h"
+#include "train/options.h"
+#include "train/schedule.h"
+#include "train/trainer.h"
+
+namespace primal::tasks {
+
+using run::Protocol;
+
+struct RunOptions {
+  std::string family;  ///< of tasks; a name of families()
+  std::string preset;  ///< where the configuration began
+  Protocol protocol = Protocol::honest;
+  bool refit = false;   ///< honest: train anew on all of TRAIN for as long as the validation part chose
+  bool test = true;     ///< honest: evaluate TEST at the end; a search for options must not
+  int64_t threads = 0;  ///< 0 = one per core
+};
+
+/// Makes them known as run.*
+void add_settings(base::Settings& settings, RunOptions& options);
+
+/// The KSVD term of the loss.
+struct KsvdOptions {
+  double eta = 0;  ///< its weight; 0 = none
+  KsvdReduction reduction = KsvdReduction::per_sample;
+};
+
+/// Makes them known as loss.eta and loss.ksvd_reduction.
+void add_settings(base::Settings& settings, KsvdOptions& options);
+void check(const KsvdOptions& options);
+
+class Config {
+ public:
+  virtual ~Config() = default;
+
+  /// Makes every option known by name. The settings refer to this object.
+  void add_settings(base::Settings& settings);
+  /// Checks what no single key can tell. Throws Error.
+  void check() const;
+  /// The same options, as TOML.
+  std::string toml();
+
+  /// "PrimalFormer", "Primal.+", ...
+  virtual std::string model_name() const = 0;
+  /// Files of the user's own: relative names become absolute, since a later command may be called from elsewhere.
+  virtual std::vector<std::string*> own_files() { return {}; }
+  /// When the published runs evaluated.
+  virtual train::EvaluationTimes published_evaluations() const { return {train.evaluate}; }
+
+  RunOptions run;
+  train::TrainOptions train;
+  train::OptimizerOptions optimizer;
+  train::ScheduleOptions schedule;
+
+ protected:
+  /// data.*, model.*, loss.* and the like.
+  virtual void add_own_settings(base::Settings& settings) = 0;
+  virtual void check_own() const = 0;
+};
+
+/// Threads that a configuration asks for: run.threads, or one per core.
+int64_t threads_of(const RunOptions& options);
+
+}  // namespace primal::tasks

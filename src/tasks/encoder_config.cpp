@@ -1,0 +1,79 @@
+#include "tasks/encoder_config.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "nn/attention/kinds.h"
+#include "primal/error.h"
+#include "train/options.h"
+
+namespace primal::tasks {
+
+namespace {
+
+constexpr base::Names<Padding, 2> kPaddingNames{{{"respect", Padding::respect}, {"ignore", Padding::ignore}}};
+constexpr base::Names<Init, 2> kInitNames{{{"reference", Init::reference}, {"per_head", Init::per_head_orthonormal}}};
+
+bool is_primal(const std::string& layer) { return layer == "primal"; }
+
+}  // namespace
+
+void add_settings(base::Settings& settings, EncoderConfig& model) {
+  settings.add("model.layers", &model.layers, "the attention of each layer", nn::attention_kinds());
+  settings.add("model.width", &model.width, "D");
+  settings.add("model.heads", &model.heads, "H");
+  settings.add("model.feed_forward", &model.feed_forward, "inner width of the feed-forward part");
+  settings.add("model.rank", &model.rank, "s of the kernel SVD");
+  settings.add("model.rows", &model.rows,
+               "n, sampled rows; 0 = rows_per_rank rank; at most the longest training sequence");
+  settings.add("model.rows_per_rank", &model.rows_per_rank, "n / s where model.rows is 0");
+  settings.add("model.feature_map", &model.feature_map, "phi");
+  settings.add("model.dropout", &model.dropout, "everywhere");
+  settings.add("model.norm_first", &model.norm_first, "pre-norm");
+  settings.add("model.padding", base::choice(model.padding, kPaddingNames), "ignore: published");
+  settings.add("model.init", base::choice(model.init, kInitNames), "of We and Wr");
+}
+
+void check(const EncoderConfig& model) {
+  if (model.layers.empty()) throw Error("model.layers: expected at least one layer, got none");
+  train::check_at_least("model.width", model.width, 1);
+  train::check_at_least("model.heads", model.heads, 1);
+  if (model.width % model.heads != 0) {
+    base::fail("model.width", model.width, " is not divisible by ", model.heads, " heads");
+  }
+  train::check_at_least("model.feed_forward", model.feed_forward, 1);
+  train::check_at_least("model.rank", model.rank, 1);
+  train::check_at_least("model.rows", model.rows, 0);
+  train::check_at_least("model.rows_per_rank", model.rows_per_rank, 1);
+  train::check_share("model.dropout", model.dropout);
+}
+
+std::vector<nn::EncoderLayerOptions> layer_options(const EncoderConfig& model, int64_t tokens) {
+  const int64_t rows = std::min(tokens, model.rows > 0 ? model.rows : model.rows_per_rank * model.rank);
+  std::vector<nn::EncoderLayerOptions> layers;
+  for (const std::string& kind : model.layers) {
+    layers.push_back(
+        {.attention =
+             {.kind = kind,
+              .width = model.width,
+              .heads = model.heads,
+              .dropout = model.dropout,
+              .padding = model.padding,
+              .tokens = tokens,
+              .primal = {.rank = model.rank, .rows = rows, .feature_map = model.feature_map, .init = model.init}},
+         .feed_forward = model.feed_forward,
+         .dropout = model.dropout,
+         .norm_first = model.norm_first});
+  }
+  return layers;
+}
+
+std::string model_name(const EncoderConfig& model) {
+  const auto& layers = model.layers;
+  const auto primal = std::ranges::count_if(layers, is_primal);
+  if (primal == std::ssize(layers)) return "PrimalFormer";
+  if (primal == 1 && is_primal(layers.back())) return "Primal.+";
+  return primal == 0 && std::ranges::count(layers, "softmax") == std::ssize(layers) ? "Transformer" : "mixed";
+}
+
+}  // namespace primal::tasks

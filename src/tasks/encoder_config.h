@@ -1,0 +1,38 @@
+// The options of an encoder, the same for every family that has one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/settings.h"
+#include "nn/encoder.h"
+
+namespace primal::tasks {
+
+struct EncoderConfig {
+  std::vector<std::string> layers = {"primal", "primal"};  ///< kinds of attention (nn/attention/kinds.h)
+  int64_t width = 512, heads = 8, feed_forward = 2048;
+  int64_t rank = 30;
+  int64_t rows = 0;  ///< 0 = rows_per_rank rank; never more than the longest sequence
+  int64_t rows_per_rank = 10;
+  std::string feature_map = "cosine";
+  double dropout = 0.1;
+  bool norm_first = false;
+  Padding padding = Padding::respect;
+  Init init = Init::reference;
+};
+
+/// Makes them known as model.*
+void add_settings(base::Settings& settings, EncoderConfig& config);
+
+/// Throws Error that names the key.
+void check(const EncoderConfig& config);
+
+/// tokens: the longest sequence.
+std::vector<nn::EncoderLayerOptions> layer_options(const EncoderConfig& config, int64_t tokens);
+
+/// "PrimalFormer", "Primal.+", "Transformer" or "mixed", by the layers.
+std::string model_name(const EncoderConfig& config);
+
+}  // namespace primal::tasks

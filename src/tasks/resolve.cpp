@@ -1,0 +1,91 @@
+#include "tasks/resolve.h"
+
+#include "base/settings.h"
+#include "primal/error.h"
+#include "tasks/locations.h"
+
+namespace primal::tasks {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+void set_all(base::Settings& settings, const std::vector<std::string>& assignments) {
+  for (const std::string& text : assignments) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos) throw Error("--set " + text + ": expected key=value");
+    settings.set(text.substr(0, equals), text.substr(equals + 1), "--set");
+  }
+}
+
+std::optional<StandIn> stand_in_for(const ConfigRequest& request) {
+  if (is_preset(request.preset)) return std::nullopt;
+  const data::SearchPath search = data_search_path(request.data);
+  for (const Family& family : families()) {
+    if (!family.stand_in) continue;
+    if (auto stand_in = family.stand_in(request.preset, search)) return stand_in;
+  }
+  return std::nullopt;
+}
+
+const Family& family_of(const fs::path& file) {
+  const auto name = base::Settings::peek(file, "run.family");
+  return name && !name->empty() ? family(*name, file.string() + ": run.family") : families().front();
+}
+
+// A family is chosen by the file: a flag comes too late.
+void check_family(const Resolved& resolved) {
+  if (resolved.config->run.family == resolved.family->name) return;
+  throw Error("run.family: expected " + std::string(resolved.family->name) + " as the preset says, got " +
+              resolved.config->run.family);
+}
+
+// The settings refer to the configuration.
+Resolved begin(const fs::path& file, base::Settings& settings) {
+  Resolved resolved{.family = &family_of(file), .config = nullptr};
+  resolved.config = resolved.family->config();
+  resolved.config->run.family = resolved.family->name;
+  resolved.config->add_settings(settings);
+  settings.read_file(file);
+  return resolved;
+}
+
+Resolved resolve(const ConfigRequest& request, base::Settings& settings) {
+  const auto other = stand_in_for(request);
+  Resolved resolved = begin(preset_file(other ? other->preset : request.preset), settings);
+  if (other) set_all(settings, other->set);
+  settings.read_environment();
+  settings.set("run.preset", request.preset, "preset");
+  set_all(settings, request.set);
+  check_family(resolved);
+  return resolved;
+}
+
+}  // namespace
+
+Resolved resolve_config(const ConfigRequest& request) {
+  base::Settings settings;
+  Resolved resolved = resolve(request, settings);
+  for (std::string* file : resolved.config->own_files()) {
+    if (!file->empty()) *file = fs::absolute(*file).lexically_normal().string();
+  }
+  resolved.config->check();
+  return resolved;
+}
+
+std::string list_keys(const ConfigRequest& request) {
+  base::Settings settings;
+  const Resolved resolved = resolve(request, settings);
+  return settings.listing();
+}
+
+Resolved read_config(const fs::path& file, const std::vector<std::string>& set) {
+  base::Settings settings;
+  Resolved resolved = begin(file, settings);
+  set_all(settings, set);
+  check_family(resolved);
+  resolved.config->check();
+  return resolved;
+}
+
+}  // namespace primal::tasks

@@ -1,0 +1,180 @@
+#include "tasks/run_task.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/format.h"
+#include "base/json_file.h"
+#include "base/peak_memory.h"
+#include "kernels/cpu_features.h"
+#include "primal/error.h"
+#include "tasks/watch.h"
+#include "train/checkpoint.h"
+
+namespace primal::tasks {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using base::Progress;
+using run::RunDirectory;
+using train::Outcome;
+
+constexpr int64_t kLooks = 10;  // at the signs of failure, in a run
+
+void say(RunDirectory& run, Progress& progress, const std::string& text) {
+  run.log(text);
+  progress.line(text);
+}
+
+train::TrainPlan plan_of(const Config& config) {
+  const bool paper = config.run.protocol == Protocol::paper;
+  return {.selection = paper ? Part::test : Part::validation,
+          .evaluations = paper ? config.published_evaluations() : train::EvaluationTimes{config.train.evaluate}};
+}
+
+// After the records that begin a new tenth of the run, but for the last one.
+auto looks_of(Watch& watch) {
+  return [&watch, last = int64_t{0}](int64_t step, int64_t total) mutable {
+    const int64_t tenth = kLooks * step / total;
+    if (tenth > last && step < total) watch.look();
+    last = std::max(last, tenth);
+  };
+}
+
+int64_t parameter_count(const torch::nn::Module& module) {
+  int64_t count = 0;
+  for (const torch::Tensor& parameter : module.parameters()) count += parameter.numel();
+  return count;
+}
+
+std::string introduction(const Config& config, Task& task) {
+  return task.description() + "\n" + config.model_name() + ", " +
+         base::format_count(static_cast<double>(parameter_count(task.model()))) + " parameters; protocol " +
+         name_of(config.run.protocol) + ", seed " + std::to_string(config.train.seed) + ", " +
+         std::to_string(threads_of(config.run)) + " threads";
+}
+
+// What is worth knowing before the first step.
+void say_notes(const Task& task, RunDirectory& run, Progress& progress) {
+  for (const std::string& note : task.notes()) say(run, progress, "note: " + note);
+  if (run.metric_bytes() > 0 && !train::latest_checkpoint(run.checkpoints())) {
+    say(run, progress, "note: there is no checkpoint to go on from; the run starts anew");
+  }
+}
+
+void write_facts(const Task& task, const RunDirectory& run) {
+  run.write("data.json", task.facts().dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+// The refit: all of TRAIN, as many epochs as the validation part chose, no evaluation on the way.
+Outcome refit(const Config& config, const Outcome& chosen, Task& task, RunDirectory& run, Progress& progress) {
+  const fs::path folder = run.path() / "refit";
+  RunDirectory inner = fs::exists(folder / "config.toml") ? RunDirectory::resume(folder)
+                                                          : RunDirectory::create(folder, "# see ../config.toml\n");
+  train::TrainOptions options = config.train;
+  options.patience.count = 0;
+  // All of TRAIN has more steps in an epoch: as many passes, not as many steps.
+  const train::Order order({.examples = task.examples(),
+                            .batch = options.batch,
+                            .accumulate = options.accumulate,
+                            .seed = options.seed,
+                            .passes = options.passes});
+  const double steps = chosen.best_epoch * static_cast<double>(order.steps_of(base::epochs(1)));
+  train::TrainPlan plan{.last_step = static_cast<int64_t>(std::llround(steps))};
+  train::Trainer trainer(task, options, config.optimizer, config.schedule, std::move(plan), inner, progress);
+  return trainer.run();
+}
+
+// RUN/best and data.json are what eval and predict read.
+void keep_refitted(Task& task, RunDirectory& run) {
+  write_facts(task, run);
+  train::save_checkpoint(run.path(), "best", {train::tensors_of(task.model()), {}, "{\"refit\": true}"});
+}
+
+run::Result result_of(const Config& config, const Task& task, const Outcome& outcome) {
+  const bool honest = config.run.protocol == Protocol::honest;
+  return {.family = config.run.family,
+          .preset = config.run.preset,
+          .model = config.model_name(),
+          .data = task.facts().at("name").get<std::string>(),
+          .protocol = config.run.protocol,
+          .refit = config.run.refit,
+          .kept_last = config.train.keep == train::Keep::last,
+          .seed = config.train.seed,
+          .steps = outcome.steps,
+          .best_step = outcome.best.step,
+          .epochs = outcome.epochs,
+          .best_epoch = outcome.best_epoch,
+          .metric = task.metric(),
+          .validation_score = honest ? outcome.best.evaluation.score : run::kNoNumber,
+          .test = honest ? std::nullopt : std::optional(outcome.best.evaluation),
+          .seconds = outcome.seconds,
+          .tokens_per_second = static_cast<double>(outcome.tokens) / std::max(outcome.seconds, 1e-9),
+          .threads = threads_of(config.run),
+          .cpu = kernels::cpu_name()};
+}
+
+void finish(const Config& config, Task& task, run::Result& result, RunDirectory& run) {
+  task.model().eval();
+  if (config.run.protocol == Protocol::honest && config.run.test && task.has(Part::test)) {
+    torch::NoGradGuard no_grad;
+    result.test = task.evaluate(Part::test);
+  }
+  result.parameters = parameter_count(task.model());
+  result.peak_memory_mb = static_cast<double>(base::peak_memory()) / (1 << 20);
+  analyse(task, run);
+  run.write("result.json", to_text(result));
+}
+
+}  // namespace
+
+// With other training data it would train on what it held out before, and scale them otherwise. With another TEST the
+// best weights would be chosen among scores that cannot be compared.
+void check_same_data(const fs::path& run, const Task& task) {
+  const fs::path file = run / "data.json";
+  if (!fs::exists(file)) return;
+  const nlohmann::json before = base::read_json(file), now = task.facts();
+  const auto check = [&](const char* which, const char* key) {
+    const std::string then = before.value(key, ""), today = now.value(key, "");
+    if (then.empty() || today.empty() || then == today) return;
+    throw Error(file.string() + ": the " + which + " data of " + now.value("name", "") +
+                " have changed since this run began; restore them, or start a new run");
+  };
+  check("training", "fingerprint");
+  check("TEST", "test_fingerprint");
+}
+
+RunOutcome run_task(const Config& config, Task& task, const OpenTask& open, RunDirectory& run, Progress& progress) {
+  base::reset_peak_memory();
+  check_same_data(run.path(), task);
+  write_facts(task, run);
+  say(run, progress, introduction(config, task));
+  say_notes(task, run, progress);
+
+  Watch watch(task, config.train.clip, run, [&](const std::string& text) { say(run, progress, text); });
+  train::TrainPlan plan = plan_of(config);
+  plan.after_record = looks_of(watch);
+  train::Trainer trainer(task, config.train, config.optimizer, config.schedule, std::move(plan), run, progress);
+  const Outcome outcome = trainer.run();
+  if (outcome.interrupted) return {.interrupted = true};
+  run::Result result = result_of(config, task, outcome);
+  watch.look();
+  if (!config.run.refit) {
+    trainer.restore_best();
+    finish(config, task, result, run);
+    return {.result = result};
+  }
+  say(run, progress, "refit on all of TRAIN for " + base::format_digits(outcome.best_epoch, 6) + " epochs");
+  const std::unique_ptr<Task> whole = open(/*hold_out=*/false);
+  const Outcome second = refit(config, outcome, *whole, run, progress);
+  if (second.interrupted) return {.interrupted = true};
+  result.seconds += second.seconds;
+  keep_refitted(*whole, run);
+  finish(config, *whole, result, run);
+  return {.result = result};
+}
+
+}  // namespace primal::tasks

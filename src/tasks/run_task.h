@@ -1,0 +1,33 @@
+// A run from an opened task to result.json, whatever the family.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "base/progress.h"
+#include "run/result.h"
+#include "run/run_directory.h"
+#include "tasks/config.h"
+#include "tasks/task.h"
+
+namespace primal::tasks {
+
+struct RunOutcome {
+  bool interrupted = false;
+  run::Result result{};  ///< unless interrupted
+};
+
+/// Opens the task of the run: with a part held out, or for the refit with all of TRAIN.
+using OpenTask = std::function<std::unique_ptr<Task>(bool hold_out)>;
+
+/// Starts the run, or goes on with it. Writes metrics, checkpoints, data.json, analysis.json and at the end
+/// result.json. What it has to say goes to the progress display and to log.txt.
+RunOutcome run_task(const Config& config, Task& task, const OpenTask& open, run::RunDirectory& run,
+                    base::Progress& progress);
+
+/// Throws Error if the training data, or TEST if it chooses the weights, are not those that the run, if it has begun,
+/// wrote down in data.json.
+void check_same_data(const std::filesystem::path& run, const Task& task);
+
+}  // namespace primal::tasks

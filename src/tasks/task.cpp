@@ -1,0 +1,15 @@
+#include "tasks/task.h"
+
+#include "primal/error.h"
+
+namespace primal::tasks {
+
+Evaluation Task::evaluate_file(const std::filesystem::path& file) {
+  throw Error(file.string() + ": this family of tasks does not evaluate files");
+}
+
+std::vector<std::string> Task::predict(const PredictRequest& /*request*/, const LineWriter& /*write*/) {
+  throw Error("this family of tasks does not predict");
+}
+
+}  // namespace primal::tasks

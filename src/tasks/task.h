@@ -1,0 +1,56 @@
+// A task: a training problem with a place in a run directory. What every command works on.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/problem.h"
+
+namespace primal::tasks {
+
+using train::Evaluation;
+using train::Part;
+
+/// Some examples: of a part of the task's own data, or of a file.
+struct DataChoice {
+  Part part = Part::test;
+  std::optional<std::filesystem::path> file{};
+  int64_t examples = 0;  ///< the first so many; 0 = all
+};
+
+struct PredictRequest {
+  std::filesystem::path input;  ///< "-" = standard input
+  int64_t batch = 0;            ///< examples that go through the model together; 0 = as the task likes
+};
+/// Gets whole lines, ready to be written.
+using LineWriter = std::function<void(std::string_view)>;
+
+class Task : public train::Problem {
+ public:
+  /// data.json: what has to be known of the training data to use the model on other data. Every task has "name", and
+  /// "fingerprint" of the training data; also "test_fingerprint" if the run chooses by TEST.
+  virtual nlohmann::json facts() const = 0;
+  virtual bool has(Part part) const = 0;
+  /// Of the data, for people: "JapaneseVowels: 216 training series, 54 for validation, ...".
+  virtual std::string description() const = 0;
+  /// What is odd about data and configuration and worth knowing before the first step.
+  virtual std::vector<std::string> notes() const { return {}; }
+
+  /// What the choice is, for people: "JapaneseVowels TEST, 370 series". Reads it.
+  virtual std::string describe(const DataChoice& choice) = 0;
+  /// The model over these examples, without gradient, for nn::record().
+  virtual void forward(const DataChoice& choice) = 0;
+
+  /// By default an Error: not every task can.
+  virtual Evaluation evaluate_file(const std::filesystem::path& file);
+  /// Answers to new examples. Gives what the user should know besides.
+  virtual std::vector<std::string> predict(const PredictRequest& request, const LineWriter& write);
+};
+
+}  // namespace primal::tasks

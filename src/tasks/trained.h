@@ -1,0 +1,21 @@
+// A trained model out of its run directory.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "tasks/resolve.h"
+
+namespace primal::tasks {
+
+struct Trained {
+  Resolved resolved;
+  std::unique_ptr<Task> task;  ///< its model has the kept weights and is in evaluation mode
+};
+
+/// RUN/config.toml, data.json and best/. Throws Error, which names the file. Sets up the compute threads: `threads`, or
+/// as the run had (0). `data`: as --data, for those who ask the task for its own data.
+Trained open_trained(const std::filesystem::path& run, const std::string& data, int64_t threads = 0);
+
+}  // namespace primal::tasks
