@@ -26,21 +26,20 @@ std::vector<std::string> split_at_commas(const std::string& text) {
 
 // One encoder layer as published: post-norm, GELU, no mask in the attention; no dropout in golden files.
 nn::EncoderLayerOptions layer_options(const GoldenFile& file, const std::string& attention) {
-  const auto width = file.number<int64_t>("D"), heads = file.number<int64_t>("H");
-  const auto feed_forward = file.number<int64_t>("ffn");
-  if (attention == "softmax") {
-    return {.attention = nn::SoftmaxAttentionOptions{.width = width, .heads = heads}, .feed_forward = feed_forward};
+  nn::EncoderLayerOptions options{.attention = {.kind = attention,
+                                                .width = file.number<int64_t>("D"),
+                                                .heads = file.number<int64_t>("H"),
+                                                .padding = Padding::ignore},
+                                  .feed_forward = file.number<int64_t>("ffn")};
+  if (attention == "primal") {
+    const auto rank = file.number<int64_t>("s");
+    options.attention.primal = {.rank = rank,
+                                .rows = std::min(file.number<int64_t>("N"), rank * file.number<int64_t>("rank_multi")),
+                                .sampling = Sampling::linspace};
+  } else if (attention != "softmax") {
+    file.fail("unknown attention \"" + attention + "\"");
   }
-  if (attention != "primal") file.fail("unknown attention \"" + attention + "\"");
-  const auto rank = file.number<int64_t>("s");
-  return {.attention = PrimalAttentionOptions{.width = width,
-                                              .heads = heads,
-                                              .rank = rank,
-                                              .rows = std::min(file.number<int64_t>("N"),
-                                                               rank * file.number<int64_t>("rank_multi")),
-                                              .padding = Padding::ignore,
-                                              .sampling = Sampling::linspace},
-          .feed_forward = feed_forward};
+  return options;
 }
 
 models::SequenceClassifierOptions model_options(const GoldenFile& file) {

@@ -13,6 +13,7 @@
 #include "analysis/findings.h"
 #include "analysis/spectrum.h"
 #include "kernels/cpu_features.h"
+#include "nn/record.h"
 #include "primal/error.h"
 #include "report/run.h"
 #include "tasks/time_series/problem.h"
@@ -100,7 +101,9 @@ nlohmann::json to_json(const analysis::LayerFacts& layer, size_t index) {
 void analyse(TimeSeriesProblem& problem, const RunDirectory& run) {
   std::vector<int64_t> cases(static_cast<size_t>(std::min(problem.examples(), kSpectrumCases)));
   std::iota(cases.begin(), cases.end(), 0);
-  const auto layers = analysis::spectrum_of(*problem.classifier(), problem.batch(problem.data().train, cases));
+  const models::SeriesBatch batch = problem.batch(problem.data().train, cases);
+  const auto layers =
+      analysis::spectrum_of(nn::record(*problem.classifier(), [&] { problem.classifier()->forward(batch); }));
   nlohmann::json json = {{"layers", nlohmann::json::array()}};
   for (size_t i = 0; i < layers.size(); ++i) json["layers"].push_back(to_json(layers[i], i));
   run.write("analysis.json", json.dump(2) + "\n");
