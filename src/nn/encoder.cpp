@@ -21,11 +21,11 @@ void EncoderImpl::reset() {
 // The output of a layer that is not the last is read by the next ones, but for tokens that all of them leave out.
 EncoderMasks EncoderImpl::masks_of(size_t index, const EncoderMasks& masks) const {
   if (!masks.unread || index + 1 == layers->size()) return masks;
-  bool left_out = masks.padding.has_value();
+  if (!masks.padding) return {};
   for (size_t next = index + 1; next < layers->size(); ++next) {
-    left_out = left_out && !layer(next).attention->sees_padding();
+    if (layer(next).attention->sees_padding()) return {.padding = masks.padding};
   }
-  return {masks.padding, left_out ? std::optional(*masks.padding & *masks.unread) : std::nullopt};
+  return {.padding = masks.padding, .unread = *masks.padding & *masks.unread};
 }
 
 EncoderOutput EncoderImpl::forward(torch::Tensor x, const EncoderMasks& masks) {

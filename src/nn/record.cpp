@@ -11,16 +11,16 @@ class Recorder : public AttentionObserver {
  public:
   explicit Recorder(const torch::nn::Module& model) {
     for (const auto& module : model.modules()) {
-      if (const auto* layer = module->as<EncoderLayerImpl>()) layers_.push_back({layer->attention, {}});
+      const auto* layer = module->as<EncoderLayerImpl>();
+      if (layer != nullptr && find(layer->attention) == layers_.size()) layers_.push_back({layer->attention, {}});
     }
   }
 
   void saw(const std::shared_ptr<Attention>& attention, const torch::Tensor& input,
            const std::optional<torch::Tensor>& padding) override {
-    for (size_t i = 0; i < layers_.size(); ++i) {
-      if (layers_[i].attention != attention) continue;
-      layers_[i].calls.push_back({"layer " + std::to_string(i + 1), attention, input, padding});
-    }
+    const size_t i = find(attention);
+    if (i == layers_.size()) return;
+    layers_[i].calls.push_back({"layer " + std::to_string(i + 1), attention, input, padding});
   }
 
   std::vector<AttentionRecord> records() const {
@@ -34,6 +34,13 @@ class Recorder : public AttentionObserver {
     std::shared_ptr<Attention> attention;
     std::vector<AttentionRecord> calls;
   };
+
+  // layers_.size() if it is not there.
+  size_t find(const std::shared_ptr<Attention>& attention) const {
+    size_t i = 0;
+    while (i < layers_.size() && layers_[i].attention != attention) ++i;
+    return i;
+  }
 
   std::vector<Layer> layers_;
 };

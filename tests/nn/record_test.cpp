@@ -104,6 +104,14 @@ TEST_F(RecordTest, AnyModelWillDo) {
   EXPECT_EQ(records[2].attention, layer(pair->right, 0).attention);
 }
 
+TEST_F(RecordTest, ALayerThatTwoPartsShareIsOne) {
+  torch::nn::ModuleList twice;
+  Encoder encoder = two_layers(false);
+  twice->push_back(encoder);
+  twice->push_back(encoder);
+  EXPECT_EQ(names(record(*twice, [&] { encoder(x); })), (std::vector<std::string>{"layer 1", "layer 2"}));
+}
+
 TEST_F(RecordTest, LayersOfOtherModelsAreLeftOut) {
   Encoder encoder = two_layers(false), stranger = two_layers(false);
   EXPECT_TRUE(record(*encoder, [&] { stranger(x); }).empty());
