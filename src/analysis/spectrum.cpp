@@ -2,6 +2,9 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <span>
+
 #include "analysis/spectrum_stats.h"
 
 namespace primal::analysis {
@@ -18,31 +21,43 @@ struct ScoreSpectrum {
   double effective_rank = 0;
 };
 
-// scores: [B, H, N, s]. Rows of padded tokens are zero and change nothing.
-ScoreSpectrum spectrum_of_scores(const torch::Tensor& scores) {
+// scores: [B, H, N, s] -> [B H, s], zeros where there are fewer tokens than s. Rows of padded tokens are zero and
+// change nothing.
+torch::Tensor singular_values(const torch::Tensor& scores) {
   const int64_t rank = scores.size(-1);
   // In double: the small singular values of a sharp spectrum drown in the rounding of a float.
-  torch::Tensor values = at::linalg_svdvals(scores.to(torch::kFloat64)).flatten(0, 1);  // [B H, min(N, s)]
-  values = at::constant_pad_nd(values, {0, rank - values.size(1)}, 0);
+  const torch::Tensor values = at::linalg_svdvals(scores.to(torch::kFloat64)).flatten(0, 1);  // [B H, min(N, s)]
+  return at::constant_pad_nd(values, {0, rank - values.size(1)}, 0);
+}
+
+// calls: [B H, s] each
+ScoreSpectrum spectrum_of_calls(const std::vector<torch::Tensor>& calls) {
+  const torch::Tensor values = at::cat(calls);
   ScoreSpectrum spectrum{as_vector(values.mean(0)), 0};
   for (int64_t i = 0; i < values.size(0); ++i) spectrum.effective_rank += effective_rank(as_vector(values[i]));
   spectrum.effective_rank /= static_cast<double>(std::max<int64_t>(values.size(0), 1));
   return spectrum;
 }
 
-LayerFacts facts_of(PrimalAttentionImpl& attention, const torch::Tensor& input, const models::SeriesBatch& batch) {
-  AttentionInputs inputs;
-  if (attention.options().padding == Padding::respect) inputs.query_padding = batch.padding;
-  const AttentionScoreOutput scores = attention.scores(input, inputs);
-  const ScoreSpectrum e = spectrum_of_scores(scores.e), r = spectrum_of_scores(scores.r);
-  LayerFacts facts{.rank = attention.options().rank,
-                   .rows = attention.we.size(1),
-                   .tokens = input.size(1),
-                   .heads = attention.options().heads,
-                   .singular_values_e = e.mean,
-                   .singular_values_r = r.mean,
-                   .effective_rank_e = e.effective_rank,
-                   .effective_rank_r = r.effective_rank};
+// calls: of one layer
+LayerFacts facts_of(PrimalAttentionImpl& attention, std::span<const nn::AttentionRecord> calls) {
+  const bool samples = attention.options().data_dependent.value_or(true);
+  LayerFacts facts{.name = calls.front().name,
+                   .rank = attention.options().rank,
+                   .rows = samples ? attention.we.size(1) : 0,
+                   .heads = attention.options().heads};
+  std::vector<torch::Tensor> e, r;
+  for (const nn::AttentionRecord& call : calls) {
+    const AttentionScoreOutput scores = attention.scores(call.input, {.query_padding = call.padding});
+    e.push_back(singular_values(scores.e));
+    r.push_back(singular_values(scores.r));
+    facts.tokens = std::max(facts.tokens, call.input.size(1));
+  }
+  const ScoreSpectrum spectrum_e = spectrum_of_calls(e), spectrum_r = spectrum_of_calls(r);
+  facts.singular_values_e = spectrum_e.mean;
+  facts.singular_values_r = spectrum_r.mean;
+  facts.effective_rank_e = spectrum_e.effective_rank;
+  facts.effective_rank_r = spectrum_r.effective_rank;
   const torch::Tensor lambda = attention.lambda();
   for (int64_t h = 0; h < lambda.size(0); ++h) facts.lambda.push_back(as_vector(lambda[h]));
   return facts;
@@ -50,16 +65,14 @@ LayerFacts facts_of(PrimalAttentionImpl& attention, const torch::Tensor& input, 
 
 }  // namespace
 
-std::vector<LayerFacts> spectrum_of(models::SequenceClassifierImpl& model, const models::SeriesBatch& batch) {
-  torch::NoGradGuard no_grad;
-  model.eval();
-  const std::vector<torch::Tensor> inputs = model.attention_inputs(batch);
+std::vector<LayerFacts> spectrum_of(const std::vector<nn::AttentionRecord>& records) {
+  const torch::NoGradGuard no_grad;
   std::vector<LayerFacts> layers;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    auto& layer = *model.encoder->layers[i]->as<nn::EncoderLayerImpl>();
-    if (layer.primal_attention.is_empty()) continue;
-    layers.push_back(facts_of(*layer.primal_attention, inputs[i], batch));
-    layers.back().name = "layer " + std::to_string(i + 1);
+  for (auto first = records.begin(); first != records.end();) {
+    const auto last =
+        std::find_if(first, records.end(), [&](const auto& record) { return record.attention != first->attention; });
+    if (auto* primal = first->attention->primal()) layers.push_back(facts_of(*primal, {first, last}));
+    first = last;
   }
   return layers;
 }

@@ -13,7 +13,7 @@ namespace {
 
 int64_t width_of(const SequenceClassifierOptions& options) {
   if (options.layers.empty()) throw Error("sequence_classifier: at least one layer is needed");
-  return std::visit([](const auto& attention) { return attention.width; }, options.layers.front().attention);
+  return options.layers.front().attention.width;
 }
 
 // Each step with those around it, zeros beyond the ends. x: [B, N, C] -> [B, N, C kernel]
@@ -79,10 +79,6 @@ Classification SequenceClassifierImpl::forward(const SeriesBatch& batch) {
   auto [features, terms] = encoder(embedded(batch), encoder_masks(batch));
   features = ops::dropout(at::gelu(features), options_.dropout, is_training());
   return {head(pooled(features, batch.padding)), terms};
-}
-
-std::vector<torch::Tensor> SequenceClassifierImpl::attention_inputs(const SeriesBatch& batch) {
-  return encoder->attention_inputs(embedded(batch), encoder_masks(batch));
 }
 
 }  // namespace primal::models

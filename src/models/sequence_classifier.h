@@ -53,8 +53,6 @@ class SequenceClassifierImpl : public torch::nn::Cloneable<SequenceClassifierImp
   explicit SequenceClassifierImpl(SequenceClassifierOptions options);
 
   Classification forward(const SeriesBatch& batch);
-  /// What the attention of each layer sees: one [B, N, D] per layer. For analysis.
-  std::vector<torch::Tensor> attention_inputs(const SeriesBatch& batch);
   void reset() override;
   const SequenceClassifierOptions& options() const { return options_; }
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/utils.h>
 
-#include "analysis/spectrum.h"
+#include "nn/record.h"
 #include "support/errors.h"
 #include "support/tensors.h"
 
@@ -12,8 +12,8 @@ namespace primal::models {
 namespace {
 
 SequenceClassifierOptions small(Pooling pooling) {
-  const PrimalAttentionOptions primal{.width = 8, .heads = 2, .rank = 3, .rows = 6};
-  const nn::SoftmaxAttentionOptions softmax{.width = 8, .heads = 2};
+  const nn::AttentionOptions primal{.width = 8, .heads = 2, .primal = {.rank = 3, .rows = 6}};
+  const nn::AttentionOptions softmax{.kind = "softmax", .width = 8, .heads = 2};
   return {.channels = 2,
           .classes = 3,
           .tokens = 12,
@@ -54,7 +54,8 @@ TEST_F(SequenceClassifierTest, AKernelSeesItsNeighboursAndNoPadding) {
   const torch::Tensor weight = model->embedding->weight.view({8, 2, 5});
   const torch::Tensor expected = at::conv1d(x.transpose(1, 2), weight, model->embedding->bias, 1, 2).transpose(1, 2);
   const torch::Tensor tokens = expected * std::sqrt(8.0) + model->positions.narrow(0, 0, 7);
-  EXPECT_TRUE(tests::close(model->attention_inputs(batch_of(x, {7}))[0], tokens, 1e-5));
+  const auto records = nn::record(*model, [&] { model->forward(batch_of(x, {7})); });
+  EXPECT_TRUE(tests::close(records[0].input, tokens, 1e-5));
   options.kernel = 4;
   EXPECT_EQ(tests::error_of([&] { SequenceClassifier even(options); }),
             "sequence_classifier: kernel must be odd and positive, got 4");
@@ -83,36 +84,6 @@ TEST_F(SequenceClassifierTest, WithoutTimesTheStepsAreEven) {
   EXPECT_TRUE(tests::same(model->forward(batch).logits, even));
   batch.times = torch::tensor({{0.f, 1.f, 2.f, 30.f}});
   EXPECT_FALSE(tests::close(model->forward(batch).logits, even, 1e-4));
-}
-
-TEST_F(SequenceClassifierTest, SpectrumIsThatOfTheScores) {
-  SequenceClassifier model(small(Pooling::mean));
-  const SeriesBatch batch = batch_of(torch::randn({2, 12, 2}), {12, 9});
-  const auto layers = analysis::spectrum_of(*model, batch);
-  ASSERT_EQ(layers.size(), 1u);  // the softmax layer has none
-  const analysis::LayerFacts& layer = layers[0];
-  EXPECT_EQ(layer.name, "layer 2");
-  EXPECT_EQ(layer.rank, 3);
-  EXPECT_EQ(layer.rows, 6);
-  EXPECT_EQ(layer.heads, 2);
-  EXPECT_EQ(layer.lambda.size(), 2u);
-  ASSERT_EQ(layer.singular_values_e.size(), 3u);
-
-  auto& attention = *model->encoder->layers[1]->as<nn::EncoderLayerImpl>()->primal_attention;
-  const auto scores = attention.scores(model->attention_inputs(batch)[1], {.query_padding = batch.padding});
-  // The sum of squared singular values is the squared norm: compare means over samples and heads.
-  const torch::Tensor values = at::linalg_svdvals(scores.e.to(torch::kFloat64));
-  EXPECT_NEAR(layer.singular_values_e[0], values.select(-1, 0).mean().item<double>(), 1e-9);
-  EXPECT_GE(layer.singular_values_e[0], layer.singular_values_e[1]);
-  EXPECT_GE(layer.effective_rank_e, 1);
-  EXPECT_LE(layer.effective_rank_e, 3);
-}
-
-TEST_F(SequenceClassifierTest, MoreRankThanTokensGivesZeroSingularValues) {
-  SequenceClassifier model(small(Pooling::mean));
-  const auto layers = analysis::spectrum_of(*model, batch_of(torch::randn({1, 2, 2}), {2}));
-  ASSERT_EQ(layers[0].singular_values_r.size(), 3u);
-  EXPECT_EQ(layers[0].singular_values_r[2], 0);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace {
 
 EncoderLayer layer(bool fused, bool norm_first, bool recompute, double dropout) {
   torch::manual_seed(3);
-  EncoderLayerOptions options{.attention = PrimalAttentionOptions{.width = 24, .heads = 3, .rank = 5, .rows = 7},
+  EncoderLayerOptions options{.attention = {.width = 24, .heads = 3, .primal = {.rank = 5, .rows = 7}},
                               .feed_forward = 37,
                               .dropout = dropout,
                               .norm_first = norm_first,
@@ -96,9 +96,9 @@ TEST(Encoder, UnreadTokensChangeNothingElse) {
       for (const bool masked : {false, true}) {
         SCOPED_TRACE(c10::str("ignore ", mode == Padding::ignore, ", softmax ", softmax_first, ", masked ", masked));
         torch::manual_seed(4);
-        const PrimalAttentionOptions primal{.width = 24, .heads = 3, .rank = 5, .rows = 7, .padding = mode};
+        const AttentionOptions primal{.width = 24, .heads = 3, .padding = mode, .primal = {.rank = 5, .rows = 7}};
         std::vector<EncoderLayerOptions> layers(3, {.attention = primal, .feed_forward = 20});
-        if (softmax_first) layers[0].attention = SoftmaxAttentionOptions{.width = 24, .heads = 3};
+        if (softmax_first) layers[0].attention.kind = "softmax";
         Encoder encoder(layers);
         const auto run_with = [&](const std::optional<torch::Tensor>& unread) {
           const torch::Tensor input = x.clone().requires_grad_();

@@ -14,7 +14,7 @@ USES = {
     "models": {"nn", "ops"},
     "data": set(),
     "train": {"kernels", "ops", "nn", "models", "data"},
-    "analysis": {"ops", "nn", "models"},
+    "analysis": {"ops", "nn"},
     "report": {"train", "analysis"},
     "tasks": {"kernels", "ops", "nn", "models", "data", "train", "analysis", "report"},
     "cli": {"kernels", "ops", "nn", "models", "data", "train", "analysis", "report", "tasks"},

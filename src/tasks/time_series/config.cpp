@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "nn/attention/kinds.h"
 #include "primal/error.h"
 #include "train/autocast.h"
 #include "train/compute_threads.h"
@@ -30,7 +31,7 @@ void add_data_settings(base::Settings& settings, TimeSeriesConfig& config) {
 
 void add_model_settings(base::Settings& settings, TimeSeriesConfig& config) {
   auto& model = config.model;
-  settings.add("model.layers", &model.layers, "the attention of each layer", {"primal", "softmax"});
+  settings.add("model.layers", &model.layers, "the attention of each layer", nn::attention_kinds());
   settings.add("model.width", &model.width, "D");
   settings.add("model.heads", &model.heads, "H");
   settings.add("model.feed_forward", &model.feed_forward, "inner width of the feed-forward part");
@@ -133,23 +134,20 @@ models::SequenceClassifierOptions model_options(const TimeSeriesConfig& config, 
                                             .pooling = model.pooling,
                                             .padding = model.padding,
                                             .time = model.time};
+  const int64_t rows = std::min(tokens, model.rows > 0 ? model.rows : model.rows_per_rank * model.rank);
   for (const std::string& layer : model.layers) {
-    nn::EncoderLayerOptions encoder{
-        .feed_forward = model.feed_forward, .dropout = model.dropout, .norm_first = model.norm_first};
-    if (is_primal(layer)) {
-      encoder.attention = PrimalAttentionOptions{
-          .width = model.width,
-          .heads = model.heads,
-          .rank = model.rank,
-          .rows = std::min(tokens, model.rows > 0 ? model.rows : model.rows_per_rank * model.rank),
-          .feature_map = model.feature_map,
-          .padding = model.padding,
-          .init = model.init};
-    } else {
-      encoder.attention =
-          nn::SoftmaxAttentionOptions{.width = model.width, .heads = model.heads, .dropout = model.dropout};
-    }
-    options.layers.push_back(encoder);
+    options.layers.push_back(
+        {.attention =
+             {.kind = layer,
+              .width = model.width,
+              .heads = model.heads,
+              .dropout = model.dropout,
+              .padding = model.padding,
+              .tokens = tokens,
+              .primal = {.rank = model.rank, .rows = rows, .feature_map = model.feature_map, .init = model.init}},
+         .feed_forward = model.feed_forward,
+         .dropout = model.dropout,
+         .norm_first = model.norm_first});
   }
   return options;
 }

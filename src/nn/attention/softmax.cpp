@@ -1,0 +1,131 @@
+#include "nn/attention/softmax.h"
+
+#include <ATen/ATen.h>
+
+#include "primal/error.h"
+
+namespace primal::nn {
+
+namespace {
+
+// Which of `tokens` tokens the last `rows` look at in a causal pass: [B or 1, 1, rows, tokens], true = look.
+torch::Tensor looked_at_before(int64_t rows, int64_t tokens, const std::optional<torch::Tensor>& padding,
+                               torch::Device device) {
+  const torch::Tensor key = torch::arange(tokens, device);
+  const torch::Tensor query = torch::arange(tokens - rows, tokens, device).unsqueeze(1);
+  const torch::Tensor past = key.le(query).view({1, 1, rows, tokens});
+  if (!padding) return past;
+  // A softmax over nothing is NaN: a token before the first real one looks at itself.
+  return past.logical_and(padding->logical_not().unsqueeze(1).unsqueeze(1)).logical_or(key.eq(query));
+}
+
+// The same where tokens see both ways: [B, 1, 1, N].
+torch::Tensor looked_at_anywhere(const torch::Tensor& padding) {
+  // A softmax over nothing is NaN: a sample without any token looks at its padding; its output is zeroed later.
+  return padding.logical_not().logical_or(padding.all(1, /*keepdim=*/true)).unsqueeze(1).unsqueeze(1);
+}
+
+}  // namespace
+
+SoftmaxAttentionImpl::SoftmaxAttentionImpl(AttentionOptions options) : options_(std::move(options)) {
+  check_options("softmax", options_);
+  reset();
+}
+
+void SoftmaxAttentionImpl::reset() {
+  const auto linear = [&](const char* name) {
+    return register_module(
+        name, torch::nn::Linear(torch::nn::LinearOptions(options_.width, options_.width).bias(options_.bias)));
+  };
+  q_proj = linear("q_proj");
+  k_proj = linear("k_proj");
+  v_proj = linear("v_proj");
+  out_proj = linear("out_proj");
+}
+
+torch::Tensor SoftmaxAttentionImpl::heads(const torch::Tensor& x) const {
+  return x.view({x.size(0), x.size(1), options_.heads, options_.width / options_.heads}).transpose(1, 2);
+}
+
+torch::Tensor SoftmaxAttentionImpl::output(const torch::Tensor& mixed, const std::optional<torch::Tensor>& padding) {
+  const torch::Tensor merged = mixed.transpose(1, 2).reshape({mixed.size(0), mixed.size(2), options_.width});
+  if (!padding) return out_proj(merged);
+  const torch::Tensor padded = padding->unsqueeze(-1);
+  return options_.padding == Padding::respect ? out_proj(merged).masked_fill(padded, 0)
+                                              : out_proj(merged.masked_fill(padded, 0));
+}
+
+torch::Tensor SoftmaxAttentionImpl::forward(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) {
+  const bool masked = padding && options_.padding == Padding::respect;
+  std::optional<torch::Tensor> looked_at;
+  if (masked) {
+    looked_at =
+        options_.causal ? looked_at_before(x.size(1), x.size(1), padding, x.device()) : looked_at_anywhere(*padding);
+  }
+  return output(at::scaled_dot_product_attention(heads(q_proj(x)), heads(k_proj(x)), heads(v_proj(x)), looked_at,
+                                                 is_training() ? options_.dropout : 0.0,
+                                                 /*is_causal=*/options_.causal && !masked),
+                padding);
+}
+
+torch::Tensor SoftmaxAttentionImpl::step(const torch::Tensor& tokens, KeyValueCache& past,
+                                         const std::optional<torch::Tensor>& padding) {
+  if (past.batch() != tokens.size(0)) {
+    throw Error(c10::str("softmax_attention: the state is of ", past.batch(), " sequences, the tokens are of ",
+                         tokens.size(0)));
+  }
+  const torch::NoGradGuard no_grad;
+  const bool respected = options_.padding == Padding::respect;
+  past.append(heads(k_proj(tokens)), heads(v_proj(tokens)), respected ? padding : std::nullopt);
+  const int64_t rows = tokens.size(1), seen = past.tokens();
+  // One token looks at all of the past, and the first tokens see nothing but each other: neither needs a mask.
+  const bool first = rows == seen;
+  std::optional<torch::Tensor> looked_at;
+  if (past.padding() || (rows > 1 && !first)) {
+    looked_at = looked_at_before(rows, seen, past.padding(), tokens.device());
+  }
+  return output(at::scaled_dot_product_attention(heads(q_proj(tokens)), past.keys(), past.values(), looked_at,
+                                                 /*dropout_p=*/0, /*is_causal=*/first && !looked_at),
+                padding);
+}
+
+namespace {
+
+struct SoftmaxState : AttentionState {
+  explicit SoftmaxState(int64_t batch) : past(batch) {}
+
+  KeyValueCache past;
+};
+
+class SoftmaxKind : public Attention {
+ public:
+  explicit SoftmaxKind(const AttentionOptions& options) : Attention(options), layer_(options) {}
+
+  std::shared_ptr<torch::nn::Module> module() const override { return layer_.ptr(); }
+
+  AttentionResult forward(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) override {
+    return {layer_->forward(x, padding)};
+  }
+
+  std::unique_ptr<AttentionState> initial_state(int64_t batch) const override {
+    need_causal();
+    return std::make_unique<SoftmaxState>(batch);
+  }
+
+  torch::Tensor step(const torch::Tensor& tokens, AttentionState& state,
+                     const std::optional<torch::Tensor>& padding) override {
+    need_causal();
+    return layer_->step(tokens, own_state<SoftmaxState>(state).past, padding);
+  }
+
+ private:
+  SoftmaxAttention layer_;
+};
+
+}  // namespace
+
+std::unique_ptr<Attention> make_softmax_attention(const AttentionOptions& options) {
+  return std::make_unique<SoftmaxKind>(options);
+}
+
+}  // namespace primal::nn
