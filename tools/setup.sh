@@ -1,76 +1,164 @@
+# shellcheck shell=bash
 # Sourced by ./primal and ./test: brings a fresh Debian 12 machine to the point where the program runs.
-# Each step first looks whether it has anything to do; all looks together take well under 0.3 s.
+# look finds out what is missing (in well under 0.3 s), announce says it, the steps of setup_steps.sh do it.
 
-readonly RUN_PACKAGES=(cmake g++ libcli11-dev libhwy-dev libjs-chart.js libtomlplusplus-dev ninja-build nlohmann-json3-dev python3-venv)
-readonly TEST_PACKAGES=(chromium clang-16 clang-format-16 libclang-rt-16-dev libgtest-dev python3-dev)
-readonly TIDY_PACKAGES=(clang-tidy-16)
+# shellcheck disable=SC2034 # the caller chooses among these lists
+{
+  readonly RUN_PACKAGES=(cmake g++ libcli11-dev libhwy-dev libjs-chart.js libtomlplusplus-dev ninja-build nlohmann-json3-dev python3-venv)
+  readonly TEST_PACKAGES=(chromium clang-16 clang-format-16 libclang-rt-16-dev libgtest-dev python3-dev)
+  readonly TIDY_PACKAGES=(clang-tidy-16)
+}
+readonly SETUP_LOCK=$ROOT/build/.setup-lock
+
+# What the caller wants, and what look found missing of it. A build is "PRESET TESTS(ON|OFF) TARGET...", one that is not
+# up to date "PRESET FILES WORDS...", where FILES is how many files there are to build, for the estimate.
+WANTED_PACKAGES=() WANTED_REQUIREMENTS=() WANTED_BUILDS=()
+MISSING_PACKAGES=() STALE_REQUIREMENTS=() STALE_BUILDS=()
 
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 fail() { say "$@"; exit 2; }
 
-# setup_packages NAME...: Debian packages, installed if root, else named in the command that installs them.
-setup_packages() {
+# shellcheck source=tools/progress.sh
+source "$ROOT/tools/progress.sh"
+# shellcheck source=tools/setup_steps.sh
+source "$ROOT/tools/setup_steps.sh"
+
+look() {
+  look_for_packages
+  look_for_requirements
+  look_for_builds
+}
+
+look_for_packages() {
+  MISSING_PACKAGES=()
   command -v dpkg-query >/dev/null || return 0 # not Debian: CMake says what it does not find
-  local installed missing=() name
-  installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null)
-  for name in "$@"; do
-    [[ $'\n'$installed$'\n' == *$'\n'"installed $name"$'\n'* ]] || missing+=("$name")
-  done
-  [ ${#missing[@]} -gt 0 ] || return 0
-  local command="apt-get install -y --no-install-recommends ${missing[*]}"
-  [ "$(id -u)" = 0 ] || fail "Debian packages are missing; run: sudo apt-get update && sudo $command"
-  say "installing ${missing[*]}"
-  export DEBIAN_FRONTEND=noninteractive
-  apt-get update -qq >&2 && $command -qq >&2 </dev/null || fail "this failed: $command"
-}
-
-# The first Python between 3.10 and 3.14 that runs (a shim may be there and not run).
-find_python() {
-  local name
-  for name in ${PRIMAL_PYTHON:-python3.11 python3 /usr/bin/python3}; do
-    "$name" -c 'import sys, ensurepip; sys.exit(not (3, 10) <= sys.version_info < (3, 15))' 2>/dev/null && echo "$name" && return
-  done
-  fail "no Python from 3.10 to 3.14 with venv found; set PRIMAL_PYTHON"
-}
-
-# setup_venv FILE...: .venv with exactly these requirement files, made once and again when one of them changes.
-setup_venv() {
-  local file stamp python
-  for file in "$@"; do
-    stamp=$ROOT/.venv/stamp-$(basename "$file")
-    cmp -s "$file" "$stamp" && continue
-    if ! [ -x "$ROOT/.venv/bin/python" ]; then
-      python=$(find_python) || exit 2
-      say "creating .venv with $("$python" --version)"
-      "$python" -m venv "$ROOT/.venv" || fail "could not create .venv"
-    fi
-    say "installing $(basename "$file") into .venv"
-    "$ROOT/.venv/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "$file" >&2 || fail "pip could not install $file"
-    # The checkout's own package, so that .venv/bin/python finds `import primal`.
-    echo "$ROOT/python" > "$("$ROOT/.venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/primal-checkout.pth"
-    cp "$file" "$stamp"
+  local installed name
+  installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${WANTED_PACKAGES[@]}" 2>/dev/null)
+  for name in "${WANTED_PACKAGES[@]}"; do
+    [[ $'\n'$installed$'\n' == *$'\n'"installed $name"$'\n'* ]] || MISSING_PACKAGES+=("$name")
   done
 }
 
-# setup_build PRESET TESTS(ON|OFF) TARGET...: configures when needed, builds what is out of date.
-setup_build() {
-  local preset=$1 tests=$2 build=$ROOT/build/$1
+# A stamp is a copy of the requirement file, put there after everything in it was installed.
+stamp_of() { echo "$ROOT/.venv/stamp-${1##*/}"; }
+
+look_for_requirements() {
+  STALE_REQUIREMENTS=()
+  local file stamp
+  for file in "${WANTED_REQUIREMENTS[@]}"; do
+    stamp=$(stamp_of "$file")
+    [ -x "$ROOT/.venv/bin/python" ] && [ -f "$stamp" ] && [ "$(<"$file")" = "$(<"$stamp")" ] || STALE_REQUIREMENTS+=("$file")
+  done
+}
+
+look_for_builds() {
+  STALE_BUILDS=()
+  local wanted words files
+  for wanted in "${WANTED_BUILDS[@]}"; do
+    read -ra words <<<"$wanted"
+    files=$(files_to_build "${words[@]}")
+    [ "$files" = 0 ] || STALE_BUILDS+=("${words[0]} $files")
+  done
+}
+
+# is_configured PRESET TESTS
+is_configured() {
+  local build=$ROOT/build/$1
+  [ -f "$build/build.ninja" ] && { [ "$2" = OFF ] || grep -q 'PRIMAL_BUILD_TESTS:[A-Z]*=ON' "$build/CMakeCache.txt"; }
+}
+
+# files_to_build PRESET TESTS TARGET...: their number and what to say of them, or 0.
+files_to_build() {
+  local preset=$1 tests=$2 files answer
   shift 2
-  if [ ! -f "$build/build.ninja" ] || { [ "$tests" = ON ] && ! grep -q 'PRIMAL_BUILD_TESTS:[A-Z]*=ON' "$build/CMakeCache.txt"; }; then
-    (cd "$ROOT" && cmake --preset "$preset" -DPRIMAL_BUILD_TESTS="$tests" -DPRIMAL_PYTHON="$ROOT/.venv/bin/python" --log-level=WARNING >&2) ||
-      fail "cmake --preset $preset failed"
+  if ! is_configured "$preset" "$tests"; then
+    files=$(count_sources "$preset" "$tests")
+    echo "$files about $files files to build"
+    return
   fi
-  case "$(ninja -C "$build" -n "$@" 2>/dev/null)" in
-    *"no work to do"*) return 0 ;;
+  answer=$(ninja -C "$ROOT/build/$preset" -n "$@" 2>/dev/null)
+  case $answer in
+    *"no work to do"*) echo 0 ;;
+    *"Re-running CMake"*) echo "1 what has changed is built again" ;; # ninja cannot see further than that
+    *) [[ $answer =~ .*\[[0-9]+/([0-9]+)\] ]] && echo "${BASH_REMATCH[1]} files to build: ${BASH_REMATCH[1]}" || echo "1 to build" ;;
   esac
-  say "building build/$preset (from scratch: a few minutes)"
-  ninja -C "$build" "$@" >&2 || fail "the build failed"
 }
 
-# with_setup_lock: two programs started at once must not set up at once. The lock goes with the process.
-with_setup_lock() {
-  mkdir -p "$ROOT/build"
-  exec 9>"$ROOT/build/.setup-lock"
-  flock 9
+# count_sources PRESET TESTS: near enough to what CMake will find.
+count_sources() {
+  local folders=(src)
+  [ "$2" = OFF ] || folders+=(tests)
+  [ "$1" != fuzz ] || folders=(src/data tests/fuzz)
+  (cd "$ROOT" && find "${folders[@]}" -name '*.cpp' | wc -l)
 }
-release_setup_lock() { exec 9>&-; }
+
+nothing_missing() { [ ${#MISSING_PACKAGES[@]} = 0 ] && [ ${#STALE_REQUIREMENTS[@]} = 0 ] && [ ${#STALE_BUILDS[@]} = 0 ]; }
+only_builds_missing() { [ ${#MISSING_PACKAGES[@]} = 0 ] && [ ${#STALE_REQUIREMENTS[@]} = 0 ] && [ ${#STALE_BUILDS[@]} != 0 ]; }
+
+# announce: what will be installed, where, and how long it takes; silent when nothing is missing.
+announce() {
+  nothing_missing && return
+  local item preset files words seconds
+  seconds=$(seconds_needed)
+  say "this is set up first, $(in_words "$seconds"):"
+  [ ${#MISSING_PACKAGES[@]} = 0 ] || say "  Debian packages, by apt-get: ${MISSING_PACKAGES[*]}"
+  for item in "${STALE_REQUIREMENTS[@]}"; do say "  $ROOT/.venv: $(about_wheels "$item")"; done
+  for item in "${STALE_BUILDS[@]}"; do
+    read -r preset files words <<<"$item"
+    say "  $ROOT/build/$preset: $words"
+  done
+  ((seconds < 60)) || say "Ctrl-C stops it; the next call goes on from there"
+}
+
+count_wheels() { grep -c '^[^#]' "$1"; }
+
+# about_wheels FILE. The sizes were measured with the CPU wheel of torch 2.13.0.
+about_wheels() {
+  printf '%s wheels of tools/%s' "$(count_wheels "$1")" "${1##*/}"
+  [ "${1##*/}" != requirements.txt ] || [ -f "$(stamp_of "$1")" ] || printf ', LibTorch among them: 220 MB to download, 1 GB on disk'
+}
+
+# Rough, for a server: packages and LibTorch take a minute each, a file 4 s of a core.
+seconds_needed() {
+  local seconds=0 item files cores
+  cores=$(nproc)
+  [ ${#MISSING_PACKAGES[@]} = 0 ] || seconds=$((seconds + 60))
+  for item in "${STALE_REQUIREMENTS[@]}"; do
+    [ "${item##*/}" = requirements.txt ] && seconds=$((seconds + 60)) || seconds=$((seconds + 15))
+  done
+  for item in "${STALE_BUILDS[@]}"; do
+    read -r _ files _ <<<"$item"
+    seconds=$((seconds + files * 4 / cores))
+  done
+  echo "$seconds"
+}
+
+in_words() {
+  if (($1 < 60)); then echo "in less than a minute"; else echo "in about $((($1 + 59) / 60)) minutes on $(nproc) cores"; fi
+}
+
+# Two calls must not set up at once. Those that only look share the lock, so that they wait for none but one that sets
+# up. It goes with the process.
+
+# look_undisturbed: looks; false if another call is setting up at the moment.
+look_undisturbed() {
+  if [ -r "$SETUP_LOCK" ]; then
+    exec 9<"$SETUP_LOCK"
+    flock --shared --timeout 1 9 || return 1
+  fi
+  look
+}
+
+hold_setup_lock() {
+  mkdir -p "$ROOT/build"
+  [ -w "$ROOT/build" ] || fail "$ROOT/build cannot be written"
+  exec 9>>"$SETUP_LOCK"
+  flock --timeout 1 9 || { say "another call is setting up; waiting for it" && flock 9; }
+  : >"$SETUP_LOG"
+  trap 'say "interrupted; the next call goes on from here"; exit 130' INT
+}
+
+release_setup_lock() {
+  trap - INT
+  exec 9>&-
+}
