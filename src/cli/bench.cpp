@@ -21,11 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In a checkout the program is build/PRESET/bin/primal.
-fs::path checkout() { return (tasks::program_folder() / ".." / ".." / "..").lexically_normal(); }
-
 fs::path benchmark() {
-  fs::path folder = checkout() / "bench" / "layer_bench";
+  fs::path folder = tasks::checkout() / "bench" / "layer_bench";
   if (fs::exists(folder / "__main__.py")) return folder;
   throw Error("there is no " + folder.string() + "; the benchmark runs in a checkout of primal");
 }
@@ -33,7 +30,7 @@ fs::path benchmark() {
 // PRIMAL_PYTHON may be a name on the PATH.
 std::string python() {
   if (const char* chosen = std::getenv("PRIMAL_PYTHON"); chosen && *chosen) return chosen;
-  const fs::path own = checkout() / ".venv" / "bin" / "python";
+  const fs::path own = tasks::checkout() / ".venv" / "bin" / "python";
   if (fs::exists(own)) return own.string();
   throw Error("there is no " + own.string() + "; run ./primal once, or let PRIMAL_PYTHON name a Python with PyTorch");
 }

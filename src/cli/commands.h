@@ -13,6 +13,7 @@ namespace primal::cli {
 /// What main() runs after parsing.
 using Command = std::function<int()>;
 
+void add_analyze(CLI::App& app, Command& chosen);
 void add_bench(CLI::App& app, Command& chosen);
 void add_data(CLI::App& app, Command& chosen);
 void add_eval(CLI::App& app, Command& chosen);

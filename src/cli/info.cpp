@@ -5,11 +5,16 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "base/text.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "kernels/cpu_features.h"
 #include "kernels/cpu_target.h"
+#include "nn/attention/kinds.h"
 #include "ops/fused/attention.h"
 #include "primal/feature_map.h"
 
@@ -19,12 +24,16 @@ namespace {
 
 void print_line(const char* name, const std::string& value) { std::printf("%-14s %s\n", name, value.c_str()); }
 
-std::string features(bool present) {
-  std::string names;
+std::vector<std::string> features(bool present) {
+  std::vector<std::string> names;
   for (const auto& feature : kernels::cpu_features()) {
-    if (feature.present == present) names += (names.empty() ? "" : " ") + feature.name;
+    if (feature.present == present) names.push_back(feature.name);
   }
-  return names.empty() ? "-" : names;
+  return names;
+}
+
+std::string listed(const std::vector<std::string>& names, const char* between) {
+  return names.empty() ? "-" : base::joined(names, between);
 }
 
 void print_kernels() {
@@ -47,17 +56,39 @@ void print_operators() {
   std::printf("  %-22s %s\n", "everything else", "LibTorch's matrix products and element-wise kernels");
 }
 
-int run() {
+nlohmann::json as_json() {
+  nlohmann::json kernels = nlohmann::json::array();
+  for (const auto& target : kernels::cpu_targets()) {
+    kernels.push_back({{"name", target.name},
+                       {"available", target.available},
+                       {"used", target.used},
+                       {"reason", target.reason}});
+  }
+  return {{"primal", PRIMAL_VERSION},
+          {"libtorch", TORCH_VERSION},
+          {"threads", at::get_num_threads()},
+          {"cpu", kernels::cpu_name()},
+          {"cpu_has", features(true)},
+          {"cpu_lacks", features(false)},
+          {"libtorch_uses", at::get_cpu_capability()},
+          {"feature_maps", feature_map_names()},
+          {"attention_kinds", nn::attention_kinds()},
+          {"fused", {{"float32", ops::fused::has_kernel_for(at::kFloat)},
+                     {"bfloat16", ops::fused::has_kernel_for(at::kBFloat16)}}},
+          {"kernels", std::move(kernels)}};
+}
+
+int run(bool json) {
+  if (json) return print_json(as_json()), 0;
   print_line("primal", PRIMAL_VERSION);
   print_line("LibTorch", TORCH_VERSION);
   print_line("threads", std::to_string(at::get_num_threads()));
   print_line("CPU", kernels::cpu_name());
-  print_line("  has", features(true));
-  print_line("  lacks", features(false));
+  print_line("  has", listed(features(true), " "));
+  print_line("  lacks", listed(features(false), " "));
   print_line("LibTorch uses", at::get_cpu_capability());
-  std::string maps;
-  for (const auto& name : feature_map_names()) maps += (maps.empty() ? "" : ", ") + name;
-  print_line("feature maps", maps);
+  print_line("feature maps", listed(feature_map_names(), ", "));
+  print_line("attention", listed(nn::attention_kinds(), ", "));
   print_operators();
   print_kernels();
   return 0;
@@ -67,7 +98,9 @@ int run() {
 
 void add_info(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand("info", "Versions, CPU features, and which kernels are used and why");
-  command->callback([&chosen] { chosen = run; });
+  auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "as JSON");
+  command->callback([&chosen, json] { chosen = [json] { return run(*json); }; });
 }
 
 }  // namespace primal::cli

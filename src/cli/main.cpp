@@ -78,6 +78,7 @@ int main(int argc, char** argv) {
   primal::cli::add_train(app, chosen);
   primal::cli::add_eval(app, chosen);
   primal::cli::add_predict(app, chosen);
+  primal::cli::add_analyze(app, chosen);
   primal::cli::add_report(app, chosen);
   primal::cli::add_sweep(app, chosen);
   primal::cli::add_data(app, chosen);

@@ -4,11 +4,17 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/failure.h"
 
 namespace primal::cli {
+
+/// One JSON value, for programs that read ours.
+inline void print_json(const nlohmann::json& json) {
+  std::puts(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
 
 /// Hands what was printed to the system. Output that could not be written must not pass for success: throws Failure.
 inline void flush_output() {

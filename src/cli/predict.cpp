@@ -1,18 +1,17 @@
-// primal predict: classes or targets of new series.
-#include "tasks/time_series/predict.h"
-
+// primal predict: the answers of a trained model.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/checks.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "base/atomic_file.h"
 #include "primal/error.h"
-#include "tasks/time_series/problem.h"
+#include "tasks/trained.h"
 
 namespace primal::cli {
 
@@ -23,20 +22,19 @@ struct Options {
   int64_t batch = 0, threads = 0;
 };
 
-tasks::PredictSummary to_standard_output(tasks::TrainedModel& trained, const Options& options) {
-  return tasks::predict(trained, options.input, options.batch, [](std::string_view lines) {
+std::vector<std::string> to_standard_output(tasks::Task& task, const tasks::PredictRequest& request) {
+  return task.predict(request, [](std::string_view lines) {
     std::fwrite(lines.data(), 1, lines.size(), stdout);
     flush_output();  // a reader at the other end of a pipe sees each answer at once
   });
 }
 
 // The file appears complete or not at all.
-tasks::PredictSummary to_file(tasks::TrainedModel& trained, const Options& options) {
-  base::AtomicFile file(options.output);
-  const auto summary = tasks::predict(trained, options.input, options.batch,
-                                      [&](std::string_view lines) { file.write(lines.data(), lines.size()); });
+std::vector<std::string> to_file(tasks::Task& task, const tasks::PredictRequest& request, const std::string& output) {
+  base::AtomicFile file(output);
+  auto notes = task.predict(request, [&](std::string_view lines) { file.write(lines.data(), lines.size()); });
   file.commit();
-  return summary;
+  return notes;
 }
 
 void check_files(const Options& options) {
@@ -47,18 +45,13 @@ void check_files(const Options& options) {
   }
 }
 
-int run(Options options) {
+int run(const Options& options) {
   check_files(options);
-  tasks::TrainedModel trained = tasks::load_trained_model(options.run, options.threads);
-  if (options.batch == 0) options.batch = options.input == "-" ? 1 : tasks::evaluation_batch(trained.facts.tokens);
-  const tasks::PredictSummary summary =
-      options.output == "-" ? to_standard_output(trained, options) : to_file(trained, options);
-  if (summary.cut > 0) {
-    std::fprintf(stderr,
-                 "primal predict: %ld of %ld series are longer than the longest training series (%ld steps): "
-                 "only their beginning was looked at\n",
-                 summary.cut, summary.series, trained.facts.tokens);
-  }
+  const tasks::Trained trained = tasks::open_trained(options.run, /*data=*/"", options.threads);
+  const tasks::PredictRequest request{.input = options.input, .batch = options.batch};
+  const std::vector<std::string> notes = options.output == "-" ? to_standard_output(*trained.task, request)
+                                                               : to_file(*trained.task, request, options.output);
+  for (const std::string& note : notes) std::fprintf(stderr, "primal predict: %s\n", note.c_str());
   return 0;
 }
 

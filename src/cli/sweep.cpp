@@ -8,6 +8,7 @@
 
 #include "cli/checks.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 
 namespace primal::cli {
 
@@ -19,6 +20,7 @@ struct Options {
   tasks::SweepRequest request;
   std::string folder, protocol, train_file, test_file;
   int64_t seed = -1, threads = -1;
+  bool json = false;
 };
 
 // A flag is a short name of a key.
@@ -36,13 +38,17 @@ tasks::SweepRequest request_of(const Options& options) {
   return request;
 }
 
-int run(const tasks::SweepRequest& request) {
+int run(const tasks::SweepRequest& request, bool json) {
   const tasks::SweepSummary summary = tasks::sweep(request, [](const std::string& line) {
     std::fprintf(stderr, "%s\n", line.c_str());
     std::fflush(stderr);
   });
-  std::fputs(report::sweep_table(summary.results).c_str(), stdout);
-  std::printf("picture %s\n", (summary.folder / "sweep.html").string().c_str());
+  if (json) {
+    print_json(tasks::to_json(summary.results));
+  } else {
+    std::fputs(report::sweep_table(summary.results).c_str(), stdout);
+    std::printf("report %s\n", (summary.folder / "sweep.html").string().c_str());
+  }
   if (summary.interrupted) {
     std::fprintf(stderr, "interrupted; the same command goes on where it stopped\n");
     return kInterrupted;
@@ -80,11 +86,12 @@ void add_sweep(CLI::App& app, Command& chosen) {
   command->add_option("--jobs", request.jobs, "runs at the same time; they share the threads")->check(at_least(1));
   command->add_option("--seed", options->seed, "the first of them")->check(at_least(0));
   command->add_option("--threads", options->threads, "of all runs together; default: one per core")->check(at_least(0));
-  command->add_option("--train", options->train_file, "own series (.ts or CSV) instead of the preset's set");
-  command->add_option("--test", options->test_file, "own test series; without: a fifth of --train");
+  command->add_option("--train", options->train_file, "own training file (series: .ts or CSV) instead of the preset's set");
+  command->add_option("--test", options->test_file, "own test file; without: a fifth of --train");
   command->add_option("--run", options->folder, "folder of the sweep; default sweeps/NAME");
   command->add_option("--data", request.data, "folder to look for data sets first");
-  command->callback([&chosen, options] { chosen = [options] { return run(request_of(*options)); }; });
+  command->add_flag("--json", options->json, "the table as JSON");
+  command->callback([&chosen, options] { chosen = [options] { return run(request_of(*options), options->json); }; });
 }
 
 }  // namespace primal::cli

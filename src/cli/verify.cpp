@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/output.h"
 
 namespace primal::cli {
 
@@ -27,13 +28,34 @@ void print(const std::string& file, const tasks::Verification& result) {
   std::printf("  %s: %zu tensors, %td above tolerance\n", result.ok() ? "ok" : "FAILED", result.tensors.size(), failed);
 }
 
-int run(const std::vector<std::string>& files) {
+nlohmann::json to_json(const std::string& file, const tasks::Verification& result) {
+  nlohmann::json tensors = nlohmann::json::array();
+  for (const auto& tensor : result.tensors) {
+    tensors.push_back({{"name", tensor.name},
+                       {"double", tensor.in_double},
+                       {"float", tensor.in_float},
+                       {"ok", tensor.double_is_ok && tensor.float_is_ok}});
+  }
+  return {{"file", file},
+          {"variant", result.variant},
+          {"sizes", result.sizes},
+          {"ok", result.ok()},
+          {"tensors", std::move(tensors)}};
+}
+
+int run(const std::vector<std::string>& files, bool json) {
   bool ok = true;
+  nlohmann::json all = nlohmann::json::array();
   for (const std::string& file : files) {
     const tasks::Verification result = tasks::verify_golden_file(file);
-    print(file, result);
+    if (json) {
+      all.push_back(to_json(file, result));
+    } else {
+      print(file, result);
+    }
     ok = ok && result.ok();
   }
+  if (json) print_json(all);
   return ok ? 0 : 1;
 }
 
@@ -44,7 +66,9 @@ void add_verify(CLI::App& app, Command& chosen) {
       "verify", "Compare our layers, networks and training, in double and in float, with golden files");
   auto files = std::make_shared<std::vector<std::string>>();
   command->add_option("FILE", *files, "golden files (safetensors; docs/golden-files.md)")->required();
-  command->callback([&chosen, files] { chosen = [files] { return run(*files); }; });
+  auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "the errors as JSON");
+  command->callback([&chosen, files, json] { chosen = [files, json] { return run(*files, *json); }; });
 }
 
 }  // namespace primal::cli

@@ -27,7 +27,7 @@ torch::Tensor neighbourhoods(const torch::Tensor& x, int64_t kernel) {
 
 SequenceClassifierImpl::SequenceClassifierImpl(SequenceClassifierOptions options) : options_(std::move(options)) {
   for (const auto& [name, value] :
-       {std::pair{"channels", options_.channels}, {"classes", options_.classes}, {"tokens", options_.tokens}}) {
+       {std::pair{"channels", options_.channels}, {"outputs", options_.outputs}, {"tokens", options_.tokens}}) {
     if (value < 1) throw Error(c10::str("sequence_classifier: ", name, " must be at least 1, got ", value));
   }
   if (options_.kernel < 1 || options_.kernel % 2 == 0) {
@@ -46,7 +46,7 @@ void SequenceClassifierImpl::reset() {
   }
   encoder = register_module("encoder", nn::Encoder(options_.layers));
   const int64_t features = options_.pooling == Pooling::flatten ? options_.tokens * width : width;
-  head = register_module("head", torch::nn::Linear(features, options_.classes));
+  head = register_module("head", torch::nn::Linear(features, options_.outputs));
 }
 
 torch::Tensor SequenceClassifierImpl::pooled(const torch::Tensor& features, const torch::Tensor& padding) const {

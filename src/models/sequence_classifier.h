@@ -25,7 +25,7 @@ enum class TimeInput {
 
 struct SequenceClassifierOptions {
   int64_t channels = 0;
-  int64_t classes = 0;  ///< outputs; 1 for a regression
+  int64_t outputs = 0;  ///< classes; 1 for a regression
   int64_t tokens = 0;   ///< longest sequence; inputs are padded to it when pooling is flatten
   int64_t kernel = 1;   ///< steps that a token sees, odd; 1: published, more: a convolution as embedding
   double dropout = 0;   ///< after the embedding and before the head
@@ -36,7 +36,7 @@ struct SequenceClassifierOptions {
 };
 
 struct Classification {
-  torch::Tensor logits;          ///< [B, classes]
+  torch::Tensor outputs;         ///< [B, outputs]: logits, or the target
   std::vector<KsvdTerms> terms;  ///< one per primal layer
 };
 

@@ -22,7 +22,7 @@ struct SweepKey {
 struct SweepCell {
   std::map<std::string, std::string> values;                    ///< key name -> value
   double score = std::numeric_limits<double>::quiet_NaN();      ///< NaN = none yet
-  double base::deviation = std::numeric_limits<double>::quiet_NaN();  ///< over the seeds; NaN for fewer than two
+  double deviation = std::numeric_limits<double>::quiet_NaN();  ///< over the seeds; NaN for fewer than two
   std::int64_t seeds = 0;
   double seconds = std::numeric_limits<double>::quiet_NaN();  ///< mean per run
   std::filesystem::path run = {};                             ///< directory

@@ -17,7 +17,7 @@ std::string format_score(const Metric& metric, double score) {
   return std::abs(score) < kReadable ? base::format_fixed(score, 3) : base::format_metric(score);
 }
 
-std::string_view short_name(const Metric& metric) { return metric.key == "accuracy" ? "acc" : metric.name; }
+std::string short_name(const Metric& metric) { return metric.key == "accuracy" ? "acc" : metric.name; }
 
 std::string validation_key(const Metric& metric) { return "validation_" + metric.key; }
 

@@ -3,7 +3,6 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <string_view>
 
 namespace primal::run {
 
@@ -34,7 +33,7 @@ inline bool is_better(const Metric& metric, double a, double b) { return metric.
 std::string format_score(const Metric& metric, double score);
 
 /// The name in a narrow place: "acc".
-std::string_view short_name(const Metric& metric);
+std::string short_name(const Metric& metric);
 
 /// The key of the score on the validation part: "validation_accuracy".
 std::string validation_key(const Metric& metric);

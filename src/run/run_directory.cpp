@@ -28,10 +28,13 @@ void append(const fs::path& path, std::string_view line) {
 RunDirectory::RunDirectory(fs::path path)
     : path_(std::move(path)), lock_(path_, "another process is working in this run") {}
 
+void RunDirectory::check_is_new(const fs::path& path) {
+  if (!fs::exists(path / "config.toml")) return;
+  throw Error(path.string() + ": there is a run already; go on with it by --resume " + path.string());
+}
+
 RunDirectory RunDirectory::create(const fs::path& path, std::string_view config) {
-  if (fs::exists(path / "config.toml")) {
-    throw Error(path.string() + ": there is a run already; go on with it by --resume " + path.string());
-  }
+  check_is_new(path);
   std::error_code failure;
   const bool made = fs::create_directories(path, failure);
   if (failure) throw Error(path.string() + ": could not be created: " + failure.message());

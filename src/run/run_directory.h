@@ -13,6 +13,8 @@ namespace primal::run {
 
 class RunDirectory {
  public:
+  /// Throws Error if the folder holds a run already.
+  static void check_is_new(const std::filesystem::path& path);
   /// A new run; the folder must not hold one already.
   static RunDirectory create(const std::filesystem::path& path, std::string_view config);
   /// An existing one, to go on with: nobody else may be working in it.

@@ -26,7 +26,7 @@ LineSource::LineSource(const fs::path& path) : name_(path == "-" ? "standard inp
     reads_from_ = STDIN_FILENO;
   } else if (const fs::file_status status = fs::status(path, ignored); fs::is_other(status)) {
     pipe_ = base::FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!pipe_.is_open()) fail_errno(path, "open");
+    if (!pipe_.is_open()) base::fail_errno(path, "open");
     reads_from_ = pipe_.get();
   } else {
     mapped_ = std::make_shared<base::MappedFile>(path, "a .ts or CSV file");
@@ -71,7 +71,7 @@ bool LineSource::read_more() {
   do {
     got = ::read(reads_from_, buffer_.data() + kept, buffer_.size() - kept);
   } while (got < 0 && errno == EINTR);
-  if (got < 0) fail_errno(name_, "read");
+  if (got < 0) base::fail_errno(name_, "read");
   if (got == 0) reads_from_ = -1;
   rest_ = {buffer_.data(), kept + static_cast<std::size_t>(got)};
   return got > 0;

@@ -34,6 +34,14 @@ torch::Tensor cross_entropy(const torch::Tensor& logits, const torch::Tensor& la
   return at::cross_entropy_loss(logits.to(torch::kFloat32), labels, {}, reduction, -100, smoothing);
 }
 
+// The mean over the examples, not over their weights: several small batches then give what a large one does.
+torch::Tensor mean_cross_entropy(const torch::Tensor& logits, const torch::Tensor& right, const LabelOptions& labels) {
+  if (!labels.weights.defined()) return cross_entropy(logits, right, at::Reduction::Mean, labels.smoothing);
+  const torch::Tensor sum = at::cross_entropy_loss(logits.to(torch::kFloat32), right, labels.weights,
+                                                   at::Reduction::Sum, -100, labels.smoothing);
+  return sum / right.numel();
+}
+
 // outputs: [B, 1]
 torch::Tensor squared_error(const torch::Tensor& outputs, const torch::Tensor& targets, int64_t reduction) {
   return at::mse_loss(outputs.squeeze(1).to(torch::kFloat32), targets, reduction);
@@ -52,12 +60,13 @@ std::vector<double> targets_from(const torch::Tensor& outputs, const data::Targe
   return targets;
 }
 
-Judged judge(const torch::Tensor& outputs, const torch::Tensor& right, const SeriesFacts& facts, double smoothing) {
+Judged judge(const torch::Tensor& outputs, const torch::Tensor& right, const SeriesFacts& facts,
+             const LabelOptions& labels) {
   if (facts.target) {
     const torch::Tensor loss = squared_error(outputs, right, at::Reduction::Mean);
     return {loss, static_cast<double>(right.numel()) * (1 - loss.item<double>())};
   }
-  return {cross_entropy(outputs, right, at::Reduction::Mean, smoothing),
+  return {mean_cross_entropy(outputs, right, labels),
           static_cast<double>(outputs.argmax(1).eq(right).sum().item<int64_t>())};
 }
 
@@ -68,12 +77,12 @@ std::vector<double> mean_objectives(const std::vector<KsvdTerms>& terms) {
 }
 
 Examiner::Examiner(const data::TimeSeriesSet& set, const SeriesFacts& facts)
-    : set_(set), facts_(facts), classes_(std::ssize(facts.classes)) {}
+    : set_(set), facts_(facts), classes_(facts.classes) {}
 
 void Examiner::add(std::span<const int64_t> cases, const models::Classification& answer) {
   train::LossSums sums{.objective = mean_objectives(answer.terms)};
   for (double& objective : sums.objective) objective *= static_cast<double>(cases.size());
-  const torch::Tensor &outputs = answer.logits, right = right_answers(set_, cases, facts_);
+  const torch::Tensor &outputs = answer.outputs, right = right_answers(set_, cases, facts_);
   if (facts_.target) {
     sums.loss = squared_error(outputs, right, at::Reduction::Sum).item<double>();
     std::vector<double> truth;
@@ -86,6 +95,6 @@ void Examiner::add(std::span<const int64_t> cases, const models::Classification&
   }
 }
 
-train::Evaluation Examiner::result() const { return facts_.target ? targets_.result() : classes_.result(); }
+run::Evaluation Examiner::result() const { return facts_.target ? targets_.result() : classes_.result(); }
 
 }  // namespace primal::tasks

@@ -9,12 +9,12 @@
 #include "data/series/time_series.h"
 #include "models/sequence_classifier.h"
 #include "tasks/time_series/series_facts.h"
-#include "train/evaluation.h"
+#include "train/meters.h"
 
 namespace primal::tasks {
 
-inline train::Measure measure_of(const SeriesFacts& facts) {
-  return facts.target ? train::Measure::r2 : train::Measure::accuracy;
+inline const run::Metric& metric_of(const SeriesFacts& facts) {
+  return facts.target ? run::r2_metric() : run::accuracy_metric();
 }
 
 /// As a model learns them: labels, or targets in standard deviations from their mean. -> [B]
@@ -28,8 +28,15 @@ struct Judged {
   double score = 0;    ///< sum over the examples, see train::BatchLoss
 };
 
-/// A batch in training. `smoothing`: of labels. outputs: [B, classes or 1], right: [B]
-Judged judge(const torch::Tensor& outputs, const torch::Tensor& right, const SeriesFacts& facts, double smoothing);
+/// Of classes.
+struct LabelOptions {
+  double smoothing = 0;
+  torch::Tensor weights{};  ///< [classes], what the loss of an example is taken times; undefined: 1
+};
+
+/// A batch in training. outputs: [B, classes or 1], right: [B]
+Judged judge(const torch::Tensor& outputs, const torch::Tensor& right, const SeriesFacts& facts,
+             const LabelOptions& labels);
 
 /// Mean J of each primal layer.
 std::vector<double> mean_objectives(const std::vector<KsvdTerms>& terms);
@@ -40,7 +47,7 @@ class Examiner {
   /// Both must outlive it.
   Examiner(const data::TimeSeriesSet& set, const SeriesFacts& facts);
   void add(std::span<const int64_t> cases, const models::Classification& answer);
-  train::Evaluation result() const;
+  run::Evaluation result() const;
 
  private:
   const data::TimeSeriesSet& set_;

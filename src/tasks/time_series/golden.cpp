@@ -32,7 +32,7 @@ nn::EncoderLayerOptions layer_options(const GoldenFile& file, const std::string&
 
 models::SequenceClassifierOptions model_options(const GoldenFile& file) {
   models::SequenceClassifierOptions options{.channels = file.number<int64_t>("features"),
-                                            .classes = file.number<int64_t>("classes"),
+                                            .outputs = file.number<int64_t>("classes"),
                                             .tokens = file.number<int64_t>("N"),
                                             .pooling = models::Pooling::flatten,
                                             .padding = Padding::ignore,

@@ -6,7 +6,8 @@
 #include <numeric>
 
 #include "data/series/series_reader.h"
-#include "tasks/time_series/problem.h"
+#include "tasks/time_series/answers.h"
+#include "tasks/time_series/batches.h"
 #include "base/format.h"
 
 namespace primal::tasks {
@@ -65,34 +66,37 @@ std::string target_lines(const SeriesFacts& facts, const data::TimeSeriesSet& se
   return lines;
 }
 
-std::string lines_for(TrainedModel& trained, data::TimeSeriesSet& set, const std::string& file) {
+std::string lines_for(models::SequenceClassifierImpl& model, const SeriesFacts& facts, data::TimeSeriesSet& set,
+                      const std::string& file) {
   data::interpolate_missing(set);
-  apply(trained.facts, set, file);
+  apply(facts, set, file);
   std::vector<int64_t> cases(static_cast<size_t>(set.cases()));
   std::iota(cases.begin(), cases.end(), 0);
-  const auto& options = trained.model->options();
+  const auto& options = model.options();
   const models::SeriesBatch batch = batch_of(set, cases, options.tokens, options.pooling == models::Pooling::flatten);
-  const torch::Tensor outputs = trained.model->forward(batch).logits;
-  return trained.facts.target ? target_lines(trained.facts, set, outputs) : class_lines(trained.facts, set, outputs);
+  const torch::Tensor outputs = model.forward(batch).outputs;
+  return facts.target ? target_lines(facts, set, outputs) : class_lines(facts, set, outputs);
 }
 
 }  // namespace
 
-PredictSummary predict(TrainedModel& trained, const std::filesystem::path& input, int64_t batch,
-                       const std::function<void(std::string_view)>& write) {
+std::vector<std::string> predict_series(models::SequenceClassifierImpl& model, const SeriesFacts& facts, bool times,
+                                        const PredictRequest& request, const LineWriter& write) {
   torch::NoGradGuard no_grad;
-  PredictSummary summary;
-  const auto reader = data::open_series(input, {.labels_optional = true});
+  const bool is_stream = request.input == "-";
+  const int64_t batch = request.batch > 0 ? request.batch : is_stream ? 1 : evaluation_batch(facts.tokens);
+  const auto reader = data::open_series(request.input, {.labels_optional = true});
   data::Series series;
   data::TimeSeriesSet waiting;
   bool is_headed = false;
-  const std::string file = input == "-" ? "standard input" : input.string();
+  int64_t count = 0, cut = 0;  // cut: longer than the longest training series
+  const std::string file = is_stream ? "standard input" : request.input.string();
   const auto flush = [&] {
     if (waiting.cases() > 0) {
-      align_channels(trained.facts, waiting, file);
-      if (looks_at_times(trained.config)) check_times(trained.facts, !waiting.times.empty(), file);
-      const std::string lines = lines_for(trained, waiting, file);
-      if (!is_headed) write(head(trained.facts));  // not before the file has proved to fit
+      align_channels(facts, waiting, file);
+      if (times) check_times(facts, !waiting.times.empty(), file);
+      const std::string lines = lines_for(model, facts, waiting, file);
+      if (!is_headed) write(head(facts));  // not before the file has proved to fit
       is_headed = true;
       write(lines);
     }
@@ -102,12 +106,15 @@ PredictSummary predict(TrainedModel& trained, const std::filesystem::path& input
     waiting.channels = reader->channels();
     waiting.channel_names = reader->channel_names();
     append_series(waiting, series);
-    ++summary.series;
-    summary.cut += series.length > trained.facts.tokens;
+    ++count;
+    cut += series.length > facts.tokens;
     if (waiting.cases() >= batch) flush();
   }
   flush();
-  return summary;
+  if (cut == 0) return {};
+  return {std::to_string(cut) + " of " + std::to_string(count) +
+          " series are longer than the longest training series (" + std::to_string(facts.tokens) +
+          " steps): only their beginning was looked at"};
 }
 
 }  // namespace primal::tasks

@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/crc32c.h"
+#include "base/json_file.h"
 #include "base/text.h"
 #include "primal/error.h"
-#include "base/crc32c.h"
-#include "run/run_directory.h"
 
 namespace primal::tasks {
 
@@ -62,7 +62,7 @@ std::string fingerprint_of(const data::TimeSeriesSet& set) {
   return text;
 }
 
-std::string to_text(const SeriesFacts& facts) {
+nlohmann::json to_json(const SeriesFacts& facts) {
   nlohmann::json json = {{"name", facts.name},
                          {"channels", facts.channels},
                          {"channel_names", facts.channel_names},
@@ -75,7 +75,7 @@ std::string to_text(const SeriesFacts& facts) {
   if (!facts.test_fingerprint.empty()) json["test_fingerprint"] = facts.test_fingerprint;
   if (facts.has_times) json["has_times"] = *facts.has_times;
   if (facts.target) json["target"] = {{"mean", facts.target->mean}, {"deviation", facts.target->deviation}};
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json;
 }
 
 SeriesFacts read_series_facts(const std::filesystem::path& path) {

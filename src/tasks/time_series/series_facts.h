@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,7 +30,7 @@ struct SeriesFacts {
   int64_t outputs() const { return target ? 1 : static_cast<int64_t>(classes.size()); }
 };
 
-std::string to_text(const SeriesFacts& facts);
+nlohmann::json to_json(const SeriesFacts& facts);
 /// Reads data.json. Throws Error with the path.
 SeriesFacts read_series_facts(const std::filesystem::path& path);
 

@@ -1,125 +1,170 @@
-#include "tasks/time_series/problem.h"
+#include "tasks/time_series/task.h"
 
 #include <ATen/ATen.h>
+#include <torch/utils.h>
 
 #include <algorithm>
-#include <cstring>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "primal/error.h"
 #include "primal/ksvd.h"
 #include "tasks/time_series/augment.h"
+#include "tasks/time_series/batches.h"
+#include "tasks/time_series/predict.h"
 
 namespace primal::tasks {
 
 namespace {
 
-constexpr int64_t kEvaluationTokens = 16384;  // of a batch; 2048-wide feed-forward: 128 MB
-constexpr int64_t kEvaluationCases = 128;
-
-void copy_times(const data::TimeSeriesSet& set, int64_t i, std::span<float> into) {
-  for (size_t step = 0; step < into.size(); ++step) into[step] = static_cast<float>(set.times[set.offsets[i] + step]);
-}
-
-struct SeriesInputs : train::BatchInputs {
-  using BatchInputs::BatchInputs;
+struct SeriesInputs : train::Batch {
+  using Batch::Batch;
 
   models::SeriesBatch batch;
-  torch::Tensor lengths, right;  // [B]
+  torch::Tensor right;  // [B]
 };
+
+std::vector<int64_t> first_cases(const data::TimeSeriesSet& set, int64_t wanted) {
+  std::vector<int64_t> cases(static_cast<size_t>(wanted > 0 ? std::min(wanted, set.cases()) : set.cases()));
+  std::iota(cases.begin(), cases.end(), 0);
+  return cases;
+}
+
+void check_loss(const TimeSeriesConfig& config, const SeriesFacts& facts) {
+  if (!facts.target) return;
+  const auto belongs = [&](const char* key, const char* expected, const auto& value) {
+    throw Error(
+        c10::str(key, ": belongs to classes, but ", facts.name, " has targets; expected ", expected, ", got ", value));
+  };
+  if (config.loss.label_smoothing > 0) belongs("loss.label_smoothing", "0", config.loss.label_smoothing);
+  if (config.loss.class_weights.word != "none") belongs("loss.class_weights", "none", "weights");
+}
 
 }  // namespace
 
-int64_t evaluation_batch(int64_t tokens) {
-  return std::clamp<int64_t>(kEvaluationTokens / std::max<int64_t>(tokens, 1), 1, kEvaluationCases);
-}
-
-torch::Tensor lengths_of(const data::TimeSeriesSet& set, std::span<const int64_t> cases, int64_t tokens) {
-  torch::Tensor lengths = torch::empty({std::ssize(cases)}, torch::kInt64);
-  std::transform(cases.begin(), cases.end(), lengths.data_ptr<int64_t>(),
-                 [&](int64_t i) { return std::min(set.length(i), tokens); });
-  return lengths;
-}
-
-models::SeriesBatch batch_of(const data::TimeSeriesSet& set, std::span<const int64_t> cases, int64_t tokens,
-                             bool full) {
-  const torch::Tensor lengths = lengths_of(set, cases, tokens);
-  const int64_t padded = full ? tokens : lengths.max().item<int64_t>();
-  models::SeriesBatch batch{.x = torch::zeros({std::ssize(cases), padded, set.channels}),
-                            .padding = padding_mask(lengths, padded)};
-  if (!set.times.empty()) batch.times = torch::zeros({std::ssize(cases), padded});
-  for (int64_t row = 0; row < std::ssize(cases); ++row) {
-    const auto length = static_cast<size_t>(lengths.data_ptr<int64_t>()[row]);
-    std::memcpy(batch.x.data_ptr<float>() + row * padded * set.channels, set.series(cases[row]).data(),
-                length * static_cast<size_t>(set.channels) * sizeof(float));
-    if (batch.times) copy_times(set, cases[row], {batch.times->data_ptr<float>() + row * padded, length});
+TimeSeriesTask::TimeSeriesTask(const TimeSeriesConfig& config, const Opening& opening)
+    : config_(config), opening_(opening) {
+  if (opening.facts) {
+    facts_ = read_series_facts(*opening.facts);
+  } else {
+    if (config.run.protocol == Protocol::paper && !source().has_test()) {
+      throw Error("data.test_share: expected more than 0 with the paper protocol, which chooses by TEST, got 0");
+    }
+    data_ = source().load_training(opening.hold_out);
+    facts_ = data_->facts;
+    check_loss(config, facts_);
+    if (!facts_.target) {
+      class_weights_ = class_weights(config.loss.class_weights, data_->train.labels, std::ssize(facts_.classes));
+    }
+    torch::manual_seed(static_cast<uint64_t>(config.train.seed));
   }
-  return batch;
+  model_ = models::SequenceClassifier(model_options(config, facts_.channels, facts_.outputs(), facts_.tokens));
 }
 
-TimeSeriesProblem::TimeSeriesProblem(const TimeSeriesConfig& config, TrainingData data,
-                                     std::function<data::TimeSeriesSet(const SeriesFacts&)> load_test)
-    : config_(config), data_(std::move(data)), load_test_(std::move(load_test)) {
-  const SeriesFacts& facts = data_.facts;
-  if (facts.target && config.loss.label_smoothing > 0) {
-    throw Error(c10::str("loss.label_smoothing: belongs to classes, but ", facts.name, " has targets; expected 0, got ",
-                         config.loss.label_smoothing));
+const SeriesData& TimeSeriesTask::source() {
+  if (!source_) source_.emplace(config_, opening_.search);
+  return *source_;
+}
+
+const data::TimeSeriesSet& TimeSeriesTask::part(Part part) {
+  if (!data_ && part != Part::test) data_ = source().load_training(opening_.hold_out);
+  if (part == Part::train) return data_->train;
+  if (part == Part::validation) {
+    if (data_->validation.cases() == 0) throw Error("this run has held out no validation part");
+    return data_->validation;
   }
-  model_ = models::SequenceClassifier(model_options(config, facts.channels, facts.outputs(), facts.tokens));
+  if (data_ && data_->test) return *data_->test;
+  const auto [found, is_new] = files_.try_emplace("");
+  if (is_new) found->second = source().load_test(facts_);
+  return found->second;
 }
 
-models::SeriesBatch TimeSeriesProblem::batch(const data::TimeSeriesSet& set, std::span<const int64_t> cases) const {
-  return batch_of(set, cases, data_.facts.tokens, config_.model.pooling == models::Pooling::flatten);
+const data::TimeSeriesSet& TimeSeriesTask::chosen(const DataChoice& choice) {
+  if (!choice.file) return part(choice.part);
+  const auto [found, is_new] = files_.try_emplace(choice.file->string());
+  if (is_new) found->second = load_labelled(*choice.file, facts_, looks_at_times(config_));
+  return found->second;
 }
 
-std::unique_ptr<train::BatchInputs> TimeSeriesProblem::inputs(std::vector<int64_t> examples) const {
+models::SeriesBatch TimeSeriesTask::batch_from(const data::TimeSeriesSet& set, std::span<const int64_t> cases) const {
+  return batch_of(set, cases, facts_.tokens, config_.model.pooling == models::Pooling::flatten);
+}
+
+std::unique_ptr<train::Batch> TimeSeriesTask::batch(std::vector<int64_t> examples, base::Random random) const {
   auto result = std::make_unique<SeriesInputs>(std::move(examples));
-  result->batch = batch(data_.train, result->examples);
-  result->lengths = lengths_of(data_.train, result->examples, data_.facts.tokens);
-  result->right = right_answers(data_.train, result->examples, data_.facts);
+  result->batch = batch_from(data_->train, result->examples);
+  result->right = right_answers(data_->train, result->examples, facts_);
+  augment(result->batch, lengths_of(data_->train, result->examples, facts_.tokens), config_.augment, random);
   return result;
 }
 
-train::BatchLoss TimeSeriesProblem::loss(train::BatchInputs& inputs) {
-  auto& series = static_cast<SeriesInputs&>(inputs);
-  augment(series.batch, series.lengths, config_);
-  const auto [logits, terms] = model_->forward(series.batch);
-  const auto [task, score] = judge(logits, series.right, data_.facts, config_.loss.label_smoothing);
+train::BatchLoss TimeSeriesTask::loss(train::Batch& batch) {
+  auto& series = static_cast<SeriesInputs&>(batch);
+  const auto [outputs, terms] = model_->forward(series.batch);
+  const auto [task, score] =
+      judge(outputs, series.right, facts_, {.smoothing = config_.loss.label_smoothing, .weights = class_weights_});
   train::BatchLoss result{.total = task,
                           .task = task.item<double>(),
                           .objective = mean_objectives(terms),
-                          .examples = std::ssize(inputs.examples),
                           .score = score,
                           .tokens = series.batch.padding.numel()};
   if (config_.loss.eta > 0 && !terms.empty()) {
-    const torch::Tensor ksvd = ksvd_loss(terms, config_.loss.eta);
+    const torch::Tensor ksvd = ksvd_loss(terms, config_.loss.eta, config_.loss.reduction);
     result.ksvd = ksvd.item<double>();
     result.total = task + ksvd;
   }
   return result;
 }
 
-train::Evaluation TimeSeriesProblem::evaluate(train::Part part) {
-  if (part == train::Part::validation) return tasks::evaluate(*model_, data_.validation, data_.facts);
-  if (!data_.test) data_.test = load_test_(data_.facts);
-  return tasks::evaluate(*model_, *data_.test, data_.facts);
-}
+Evaluation TimeSeriesTask::evaluate(Part which) { return evaluate(part(which)); }
 
-train::Evaluation evaluate(models::SequenceClassifierImpl& model, const data::TimeSeriesSet& set,
-                           const SeriesFacts& facts) {
-  torch::NoGradGuard no_grad;
-  model.eval();
-  const models::SequenceClassifierOptions& options = model.options();
-  Examiner examiner(set, facts);
-  std::vector<int64_t> cases(static_cast<size_t>(set.cases()));
-  std::iota(cases.begin(), cases.end(), 0);
-  const auto step = static_cast<size_t>(evaluation_batch(options.tokens));
+Evaluation TimeSeriesTask::evaluate_file(const std::filesystem::path& file) { return evaluate(chosen({.file = file})); }
+
+Evaluation TimeSeriesTask::evaluate(const data::TimeSeriesSet& set) {
+  Examiner examiner(set, facts_);
+  const std::vector<int64_t> cases = first_cases(set, 0);
+  const auto step = static_cast<size_t>(evaluation_batch(facts_.tokens));
   for (size_t first = 0; first < cases.size(); first += step) {
-    const std::span<const int64_t> chosen = std::span(cases).subspan(first, std::min(step, cases.size() - first));
-    examiner.add(chosen,
-                 model.forward(batch_of(set, chosen, options.tokens, options.pooling == models::Pooling::flatten)));
+    const std::span<const int64_t> some = std::span(cases).subspan(first, std::min(step, cases.size() - first));
+    examiner.add(some, model_->forward(batch_from(set, some)));
   }
   return examiner.result();
+}
+
+void TimeSeriesTask::forward(const DataChoice& choice) {
+  const data::TimeSeriesSet& set = chosen(choice);
+  model_->forward(batch_from(set, first_cases(set, choice.examples)));
+}
+
+nlohmann::json TimeSeriesTask::facts() const { return to_json(facts_); }
+
+bool TimeSeriesTask::has(Part part) const {
+  if (part == Part::test) return !source_ || source_->has_test();
+  return !data_ || part == Part::train || data_->validation.cases() > 0;
+}
+
+std::string TimeSeriesTask::description() const {
+  std::string text = facts_.name + ": " + std::to_string(data_->train.cases()) + " training series";
+  if (data_->validation.cases() > 0) text += ", " + std::to_string(data_->validation.cases()) + " for validation";
+  return text + ", " + std::to_string(facts_.channels) + " channels, up to " + std::to_string(facts_.tokens) +
+         " steps, " + (facts_.target ? "a target" : std::to_string(facts_.classes.size()) + " classes");
+}
+
+std::vector<std::string> TimeSeriesTask::notes() const {
+  if (!looks_at_times(config_) || facts_.has_times.value_or(false)) return {};
+  return {"model.time is bochner, but the training file has no times: steps count as evenly spaced"};
+}
+
+std::string TimeSeriesTask::describe(const DataChoice& choice) {
+  const data::TimeSeriesSet& set = chosen(choice);
+  constexpr const char* kNames[] = {" TRAIN", " validation part", " TEST"};
+  const std::string name =
+      choice.file ? choice.file->string() : facts_.name + kNames[static_cast<size_t>(choice.part)];
+  return name + ", " + std::to_string(first_cases(set, choice.examples).size()) + " series";
+}
+
+std::vector<std::string> TimeSeriesTask::predict(const PredictRequest& request, const LineWriter& write) {
+  return predict_series(*model_, facts_, looks_at_times(config_), request, write);
 }
 
 }  // namespace primal::tasks

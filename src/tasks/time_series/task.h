@@ -1,51 +1,51 @@
-// Classification of time series, or regression, as the trainer sees it.
+// Classification of time series, or regression.
 #pragma once
 
-#include <functional>
+#include <map>
+#include <optional>
 
+#include "tasks/family.h"
 #include "tasks/time_series/answers.h"
 #include "tasks/time_series/config.h"
 #include "tasks/time_series/series_data.h"
-#include "train/problem.h"
 
 namespace primal::tasks {
 
-/// The chosen cases of a set, padded. `tokens`: longest the model takes; longer series are cut. `full`: padded to
-/// `tokens` even if all are shorter, as the flatten head needs.
-models::SeriesBatch batch_of(const data::TimeSeriesSet& set, std::span<const int64_t> cases, int64_t tokens, bool full);
-/// min(length, tokens) of each. -> [B] int64
-torch::Tensor lengths_of(const data::TimeSeriesSet& set, std::span<const int64_t> cases, int64_t tokens);
-
-/// Cases of a batch such that a forward pass stays within a few hundred megabytes.
-int64_t evaluation_batch(int64_t tokens);
-
-class TimeSeriesProblem : public train::Problem {
+class TimeSeriesTask : public Task {
  public:
-  /// The model is initialised from LibTorch's generator. `load_test` is called when TEST is first evaluated
-  /// and `data` is without it.
-  TimeSeriesProblem(const TimeSeriesConfig& config, TrainingData data,
-                    std::function<data::TimeSeriesSet(const SeriesFacts&)> load_test);
+  TimeSeriesTask(const TimeSeriesConfig& config, const Opening& opening);
 
   torch::nn::Module& model() override { return *model_; }
-  train::Measure measure() const override { return measure_of(data_.facts); }
-  int64_t examples() const override { return data_.train.cases(); }
-  std::unique_ptr<train::BatchInputs> inputs(std::vector<int64_t> examples) const override;
-  train::BatchLoss loss(train::BatchInputs& inputs) override;
-  train::Evaluation evaluate(train::Part part) override;
+  const train::Metric& metric() const override { return metric_of(facts_); }
+  int64_t examples() const override { return data_->train.cases(); }
+  std::unique_ptr<train::Batch> batch(std::vector<int64_t> examples, base::Random random) const override;
+  train::BatchLoss loss(train::Batch& batch) override;
+  Evaluation evaluate(Part part) override;
 
-  models::SequenceClassifier& classifier() { return model_; }
-  const TrainingData& data() const { return data_; }
-  models::SeriesBatch batch(const data::TimeSeriesSet& set, std::span<const int64_t> cases) const;
+  nlohmann::json facts() const override;
+  bool has(Part part) const override;
+  std::string description() const override;
+  std::vector<std::string> notes() const override;
+  std::string describe(const DataChoice& choice) override;
+  void forward(const DataChoice& choice) override;
+  Evaluation evaluate_file(const std::filesystem::path& file) override;
+  std::vector<std::string> predict(const PredictRequest& request, const LineWriter& write) override;
 
  private:
+  const SeriesData& source();
+  const data::TimeSeriesSet& part(Part part);
+  const data::TimeSeriesSet& chosen(const DataChoice& choice);
+  models::SeriesBatch batch_from(const data::TimeSeriesSet& set, std::span<const int64_t> cases) const;
+  Evaluation evaluate(const data::TimeSeriesSet& set);
+
   TimeSeriesConfig config_;
-  TrainingData data_;
-  std::function<data::TimeSeriesSet(const SeriesFacts&)> load_test_;
+  Opening opening_;
+  std::optional<SeriesData> source_;   // of a trained run: when it is asked for
+  std::optional<TrainingData> data_;   // likewise
+  std::map<std::string, data::TimeSeriesSet> files_;  // read once each
+  SeriesFacts facts_;
+  torch::Tensor class_weights_;  // undefined: none
   models::SequenceClassifier model_{nullptr};
 };
-
-/// The model over all cases of a set, in evaluation mode.
-train::Evaluation evaluate(models::SequenceClassifierImpl& model, const data::TimeSeriesSet& set,
-                           const SeriesFacts& facts);
 
 }  // namespace primal::tasks

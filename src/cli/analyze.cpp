@@ -1,0 +1,58 @@
+// primal analyze: what the primal layers of trained runs make of some data.
+#include "tasks/analyze.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/checks.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+
+namespace primal::cli {
+
+namespace {
+
+struct Options {
+  tasks::AnalyzeRequest request;
+  std::vector<std::string> runs;
+  bool json = false;
+};
+
+int run(Options& options) {
+  options.request.runs.assign(options.runs.begin(), options.runs.end());
+  const std::vector<tasks::Analysis> analyses = tasks::analyze(options.request);
+  if (options.json) {
+    nlohmann::json json = nlohmann::json::array();
+    for (const tasks::Analysis& analysis : analyses) json.push_back(to_json(analysis));
+    print_json(json);
+    return 0;
+  }
+  for (size_t i = 0; i < analyses.size(); ++i) std::printf("%s%s", i > 0 ? "\n" : "", to_text(analyses[i]).c_str());
+  return 0;
+}
+
+}  // namespace
+
+void add_analyze(CLI::App& app, Command& chosen) {
+  CLI::App* command = app.add_subcommand("analyze", "Spectra and findings of trained runs, as tables");
+  command->footer(
+      "Examples:\n  primal analyze runs/mine\n  primal analyze runs/a runs/b --part test\n"
+      "  primal analyze runs/mine --file other.csv --json");
+  auto options = std::make_shared<Options>();
+  tasks::AnalyzeRequest& request = options->request;
+  command->add_option("RUN", options->runs, "run directories; one of several seeds counts as all of them")->required();
+  command->add_option("--part", request.part, "of the run's own data")
+      ->check(CLI::IsMember({"train", "validation", "test"}))
+      ->capture_default_str();
+  command->add_option("--file", request.file, "examples of this file instead");
+  command->add_option("--examples", request.examples, "the first so many")->check(at_least(1))->capture_default_str();
+  command->add_option("--data", request.data, "folder to look for data sets first");
+  command->add_option("--threads", request.threads, "default: as the run")->check(at_least(0));
+  command->add_flag("--json", options->json, "everything as JSON");
+  command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace primal::cli

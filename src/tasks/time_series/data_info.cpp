@@ -1,0 +1,85 @@
+#include "tasks/time_series/data_info.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/format.h"
+#include "data/series/locate.h"
+#include "data/series/series_reader.h"
+#include "data/series/summary.h"
+
+namespace primal::tasks {
+
+namespace {
+
+template <typename... Values>
+std::string line(const char* pattern, Values... values) {
+  char text[256];
+  std::snprintf(text, sizeof text, pattern, values...);
+  return text;
+}
+
+std::string to_text(const std::string& part, const data::Summary& summary) {
+  std::string text = part + "\n" + line("  cases     %ld\n  channels  %ld\n", summary.cases, summary.channels);
+  text += line("  lengths   %ld to %ld, mean %.1f\n", summary.shortest, summary.longest, summary.mean_length);
+  text += line("  missing   %ld values\n", summary.missing);
+  if (summary.has_times) text += "  times     given for each step\n";
+  if (summary.targets) text += line("  targets   %g to %g\n", summary.targets->first, summary.targets->second);
+  if (summary.classes.empty()) return text;
+  text += line("  classes   %zu\n", summary.classes.size());
+  for (const auto& [name, cases] : summary.classes) {
+    text += "    " + base::padded(name, 20) +
+            line(" %6ld  %5.1f %%\n", cases, 100.0 * static_cast<double>(cases) / static_cast<double>(summary.cases));
+  }
+  return text;
+}
+
+nlohmann::json to_json(const std::string& part, const data::Summary& summary) {
+  nlohmann::json json = {{"file", part},
+                         {"cases", summary.cases},
+                         {"channels", summary.channels},
+                         {"shortest", summary.shortest},
+                         {"longest", summary.longest},
+                         {"mean_length", summary.mean_length},
+                         {"missing", summary.missing},
+                         {"has_times", summary.has_times}};
+  if (summary.targets) json["targets"] = {summary.targets->first, summary.targets->second};
+  for (const auto& [name, cases] : summary.classes) json["classes"][name] = cases;
+  return json;
+}
+
+DataInfo info_of(const std::vector<std::pair<std::string, data::TimeSeriesSet>>& parts) {
+  DataInfo info{.text = {}, .json = nlohmann::json::array()};
+  for (const auto& [name, set] : parts) {
+    const data::Summary summary = data::summarise(set);
+    info.text += to_text(name, summary);
+    info.json.push_back(to_json(name, summary));
+  }
+  return info;
+}
+
+bool is_file_name(const std::string& name) {
+  return name == "-" || std::filesystem::path(name).has_parent_path() || name.ends_with(".ts") || name.ends_with(".csv") ||
+         std::filesystem::exists(name);
+}
+
+// The set that a preset such as uea/NAME is of; "" if this is no such name.
+std::string set_of_preset(const std::string& name) {
+  const std::filesystem::path path(name);
+  const bool is_preset = path.parent_path() == "uea" && path.has_filename() && !path.has_extension();
+  return is_preset && !std::filesystem::exists(path) ? path.filename().string() : "";
+}
+
+}  // namespace
+
+std::optional<DataInfo> series_info(const std::string& name, const data::SearchPath& search) {
+  const std::string set = set_of_preset(name);
+  if (set.empty() && is_file_name(name)) {
+    return info_of({{name, data::read_series(name, {.labels_optional = true})}});
+  }
+  const data::Located found = data::locate(search, set.empty() ? name : set);
+  return info_of({{found.train.string(), data::read_series(found.train)},
+                  {found.test.string(), data::read_series(found.test)}});
+}
+
+}  // namespace primal::tasks
