@@ -80,7 +80,8 @@ std::optional<Finding> loss_not_finite(const RunFacts& facts) {
 }
 
 std::optional<Finding> accuracy_at_chance(const RunFacts& facts) {
-  if (!facts.test_score || facts.test_cases.size() < 2) return std::nullopt;
+  const bool is_accuracy = facts.metric == run::accuracy_metric();
+  if (!is_accuracy || !facts.test_score || facts.test_cases.size() < 2) return std::nullopt;
   const auto cases = static_cast<double>(std::reduce(facts.test_cases.begin(), facts.test_cases.end()));
   if (cases == 0) return std::nullopt;
   const double chance = static_cast<double>(*std::ranges::max_element(facts.test_cases)) / cases;
@@ -108,7 +109,7 @@ std::optional<Finding> no_better_than_the_mean(const RunFacts& facts) {
 std::optional<Finding> eta_too_large(const RunFacts& facts) {
   const std::size_t epochs = std::min(facts.task_loss.size(), facts.ksvd.size());
   if (!(facts.eta > 0) || epochs < kEtaWindow) return std::nullopt;
-  const bool best_is_one = facts.metric.share || is_regression(facts);
+  const bool best_is_one = (facts.metric.share && !facts.metric.lower_is_better) || is_regression(facts);
   if (best_is_one && !facts.score.empty() && facts.score.back() > kSolvedScore) return std::nullopt;
   for (std::size_t first = 0; first + kEtaWindow <= epochs; ++first) {
     const std::size_t last = first + kEtaWindow - 1;
@@ -140,8 +141,7 @@ std::optional<Finding> overfitting(const RunFacts& facts) {
   const double training_then = facts.task_loss[*best], training_now = facts.task_loss[*last];
   const bool rises = loss.back() >= kOverfitRise * loss[lowest] && loss.back() >= kOverfitLoss;
   const bool learns_on = training_now <= kOverfitTrainFall * training_then;
-  const bool early =
-      static_cast<double>(facts.step[*best]) <= kOverfitEarly * static_cast<double>(facts.step[*last]);
+  const bool early = static_cast<double>(facts.step[*best]) <= kOverfitEarly * static_cast<double>(facts.step[*last]);
   if (!rises || !learns_on || !early) return std::nullopt;
 
   std::string text = "The " + facts.evaluation_split + " loss was lowest at " + when(facts, *best) +

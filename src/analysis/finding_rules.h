@@ -4,7 +4,8 @@
 #include <cstddef>
 #include <optional>
 
-#include "analysis/findings.h"
+#include "analysis/finding.h"
+#include "analysis/run_facts.h"
 
 namespace primal::analysis {
 
@@ -22,7 +23,8 @@ inline constexpr double kTinyLambda = 1e-3;
 /// J begins near 1/3 (data-dependent weights) or 1/(3 d), some 0.005 (data-independent). Below this it counts as zero.
 inline constexpr double kZeroObjective = 1e-3;
 
-/// Epochs over which J^2 and the task loss are compared: long enough for the noise of a small data set.
+/// Records, of a time-series run one per epoch, over which J^2 and the task loss are compared: long enough for the
+/// noise of a small data set.
 inline constexpr std::size_t kEtaWindow = 10;
 /// J^2 falls to this share within the window ...
 inline constexpr double kEtaKsvdFall = 0.5;

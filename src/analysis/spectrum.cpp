@@ -11,6 +11,8 @@ namespace primal::analysis {
 
 namespace {
 
+using run::LayerFacts;
+
 std::vector<double> as_vector(const torch::Tensor& row) {
   const torch::Tensor values = row.to(torch::kFloat64).contiguous();
   return {values.data_ptr<double>(), values.data_ptr<double>() + values.numel()};
@@ -65,7 +67,7 @@ LayerFacts facts_of(PrimalAttentionImpl& attention, std::span<const nn::Attentio
 
 }  // namespace
 
-std::vector<LayerFacts> spectrum_of(const std::vector<nn::AttentionRecord>& records) {
+std::vector<run::LayerFacts> spectrum_of(const std::vector<nn::AttentionRecord>& records) {
   const torch::NoGradGuard no_grad;
   std::vector<LayerFacts> layers;
   for (auto first = records.begin(); first != records.end();) {

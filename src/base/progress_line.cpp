@@ -98,7 +98,8 @@ std::string epoch_text(const ProgressState& state) {
   if (state.epochs <= 0) return "";
   const std::string last = std::to_string(state.epochs);
   const std::string now = std::to_string(state.epoch);
-  return std::string(state.counted) + " " + std::string(last.size() - std::min(last.size(), now.size()), ' ') + now + "/" + last;
+  return std::string(state.counted) + " " + std::string(last.size() - std::min(last.size(), now.size()), ' ') + now +
+         "/" + last;
 }
 
 std::string head_text(const ProgressState& state) {

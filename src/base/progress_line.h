@@ -16,8 +16,8 @@ struct ProgressState {
   std::int64_t epochs = 0;             ///< 0: nothing is counted
   std::int64_t step = 0;               ///< done in this epoch: the bar
   std::int64_t steps = 0;              ///< per epoch; 0: not known, and no bar
-  std::int64_t done_steps = 0;   ///< of the whole run, with those before a resume
-  std::int64_t total_steps = 0;  ///< 0: not known, and no ETA
+  std::int64_t done_steps = 0;         ///< of the whole run, with those before a resume
+  std::int64_t total_steps = 0;        ///< 0: not known, and no ETA
   std::optional<double> loss = std::nullopt;
   std::string score_name = {};                     ///< "acc"
   std::string score = {};                          ///< "96.3 %"; empty: none is known

@@ -231,9 +231,7 @@ const Settings::Setting& Settings::find(std::string_view key, const std::string&
   const auto found = std::find_if(settings_.begin(), settings_.end(), [&](const Setting& s) { return s.key == key; });
   if (found != settings_.end()) return *found;
   std::vector<std::string> keys;
-  for (const Setting& setting : settings_) {
-    if (!setting.is_old) keys.push_back(setting.key);
-  }
+  for (const Setting& setting : settings_) keys.push_back(setting.key);
   const auto meant = nearest(key, keys);
   throw Error(origin + ": unknown key " + std::string(key) +
               (meant ? "; did you mean " + *meant + "?" : "; primal train --keys lists all"));

@@ -19,7 +19,8 @@ std::optional<Span> parse_span(std::string_view text, SpanUnit bare) {
 }
 
 std::string to_text(Span span) {
-  return std::to_string(span.count) + (span.unit == SpanUnit::steps ? " step" : " epoch") + (span.count == 1 ? "" : "s");
+  return std::to_string(span.count) + (span.unit == SpanUnit::steps ? " step" : " epoch") +
+         (span.count == 1 ? "" : "s");
 }
 
 }  // namespace primal::base

@@ -3,8 +3,10 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/format.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -38,7 +40,16 @@ tasks::DataInfo info_of(const std::string& name, const data::SearchPath& path) {
     if (!family.data_info) continue;
     if (auto info = family.data_info(name, path)) return *std::move(info);
   }
-  throw Error("there is no data set or file " + base::in_quotes(name));
+  std::vector<std::string> known, folders;
+  for (const tasks::Family& family : tasks::families()) {
+    if (!family.data_sets) continue;
+    for (const tasks::DataSet& set : family.data_sets(path)) known.push_back(set.name);
+  }
+  for (const auto& folder : path.directories) folders.push_back(folder.string());
+  const auto meant = base::nearest(name, known);
+  throw Error("data set " + base::in_quotes(name) + ": there is none of this name" +
+              (meant ? "; did you mean " + *meant + "?" : "") + " (looked in " + base::joined(folders, ", ") +
+              "; primal data list shows all)");
 }
 
 int info(const std::string& name, const std::string& data, bool json) {
@@ -71,9 +82,8 @@ void add_data(CLI::App& app, Command& chosen) {
   CLI::App* about = command->add_subcommand("info", "cases, channels, lengths, classes and missing values");
   about->fallthrough();
   about->add_option("NAME", options->name, "a set, or a .ts or CSV file")->required();
-  about->callback([&chosen, options] {
-    chosen = [options] { return info(options->name, options->data, options->json); };
-  });
+  about->callback(
+      [&chosen, options] { chosen = [options] { return info(options->name, options->data, options->json); }; });
 }
 
 }  // namespace primal::cli

@@ -1,6 +1,4 @@
 // primal eval: how good a trained model is on TEST, or on a file.
-#include "tasks/evaluate.h"
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -9,6 +7,7 @@
 #include "cli/checks.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "tasks/evaluate.h"
 
 namespace primal::cli {
 

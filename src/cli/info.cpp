@@ -59,23 +59,22 @@ void print_operators() {
 nlohmann::json as_json() {
   nlohmann::json kernels = nlohmann::json::array();
   for (const auto& target : kernels::cpu_targets()) {
-    kernels.push_back({{"name", target.name},
-                       {"available", target.available},
-                       {"used", target.used},
-                       {"reason", target.reason}});
+    kernels.push_back(
+        {{"name", target.name}, {"available", target.available}, {"used", target.used}, {"reason", target.reason}});
   }
-  return {{"primal", PRIMAL_VERSION},
-          {"libtorch", TORCH_VERSION},
-          {"threads", at::get_num_threads()},
-          {"cpu", kernels::cpu_name()},
-          {"cpu_has", features(true)},
-          {"cpu_lacks", features(false)},
-          {"libtorch_uses", at::get_cpu_capability()},
-          {"feature_maps", feature_map_names()},
-          {"attention_kinds", nn::attention_kinds()},
-          {"fused", {{"float32", ops::fused::has_kernel_for(at::kFloat)},
-                     {"bfloat16", ops::fused::has_kernel_for(at::kBFloat16)}}},
-          {"kernels", std::move(kernels)}};
+  return {
+      {"primal", PRIMAL_VERSION},
+      {"libtorch", TORCH_VERSION},
+      {"threads", at::get_num_threads()},
+      {"cpu", kernels::cpu_name()},
+      {"cpu_has", features(true)},
+      {"cpu_lacks", features(false)},
+      {"libtorch_uses", at::get_cpu_capability()},
+      {"feature_maps", feature_map_names()},
+      {"attention_kinds", nn::attention_kinds()},
+      {"fused",
+       {{"float32", ops::fused::has_kernel_for(at::kFloat)}, {"bfloat16", ops::fused::has_kernel_for(at::kBFloat16)}}},
+      {"kernels", std::move(kernels)}};
 }
 
 int run(bool json) {

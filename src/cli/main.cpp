@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "cli/commands.h"
-#include "cli/output.h"
-#include "base/nearest.h"
-#include "kernels/cpu_target.h"
-#include "primal/error.h"
 #include "base/allocator.h"
 #include "base/failure.h"
+#include "base/nearest.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "kernels/cpu_target.h"
+#include "primal/error.h"
 
 namespace {
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "base/atomic_file.h"
 #include "cli/checks.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "base/atomic_file.h"
 #include "primal/error.h"
 #include "tasks/trained.h"
 

@@ -33,7 +33,7 @@ void apply_flags(Options& options) {
   if (!options.preset.empty()) {
     options.request.config.preset = options.preset;
   } else if (!options.train_file.empty()) {
-    options.request.config.preset = tasks::kOwnFilesPreset;
+    options.request.config.preset = tasks::own_files_preset();
   }
   set("run.protocol", options.protocol);
   set("data.train", options.train_file);
@@ -109,7 +109,8 @@ void add_train(CLI::App& app, Command& chosen) {
   command->add_option("--seed", options->seed, "of initialisation, order and split")->check(at_least(0));
   command->add_option("--seeds", options->request.seeds, "so many runs with seeds from --seed on; mean and deviation")
       ->check(at_least(1));
-  command->add_option("--train", options->train_file, "own training file (series: .ts or CSV) instead of the preset's set");
+  command->add_option("--train", options->train_file,
+                      "own training file (series: .ts or CSV) instead of the preset's set");
   command->add_option("--test", options->test_file, "own test file; without: a fifth of --train");
   command->add_option("--data", options->request.config.data, "folder to look for data sets first");
   command->add_option("--run", options->run, "run directory; default runs/NAME-PROTOCOL-DATE");

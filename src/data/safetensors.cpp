@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/atomic_file.h"
-#include "base/text.h"
 #include "base/mapped_file.h"
+#include "base/text.h"
 #include "data/safetensors_header.h"
 
 namespace primal {

@@ -167,7 +167,8 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   std::string tensor() const { return std::string("tensor ").append(base::in_quotes(entry_.name)); }
 
   std::string subject() const {
-    if (place_ == Place::kMetadata) return std::string(kSafetensorsMetadataKey).append(" ").append(base::in_quotes(key_));
+    if (place_ == Place::kMetadata)
+      return std::string(kSafetensorsMetadataKey).append(" ").append(base::in_quotes(key_));
     if (place_ != Place::kFile) return tensor().append(": ").append(key_);
     return entry_.name == kSafetensorsMetadataKey ? entry_.name : tensor();
   }
@@ -218,7 +219,8 @@ std::string_view header_text(std::span<const std::byte> file, std::string_view f
     base::fail(file_name, "header length ", length, " is beyond the file of ", file.size(), " bytes");
   }
   const std::string_view text(reinterpret_cast<const char*>(file.data()) + sizeof(length), length);
-  if (!text.starts_with('{')) base::fail(file_name, "header does not start with '{' but with ", base::in_quotes(text.substr(0, 1)));
+  if (!text.starts_with('{'))
+    base::fail(file_name, "header does not start with '{' but with ", base::in_quotes(text.substr(0, 1)));
   // The JSON parser takes a zero byte for the end of its input and would not look at what is behind it.
   if (const std::size_t zero = text.find('\0'); zero != text.npos) {
     base::fail(file_name, "header is not valid JSON at byte ", sizeof(length) + zero, ": zero byte");

@@ -1,6 +1,7 @@
 #include "report/comparison.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -20,6 +21,25 @@ bool is_free(const std::string& key) {
   return key == "train.seed" || key == "run.threads" || key.starts_with("train.checkpoint");
 }
 
+/// Older runs wrote stretches of training as bare numbers, some under other names.
+run::Setting in_todays_words(const run::Setting& setting) {
+  constexpr std::array<std::array<const char*, 3>, 4> kOld = {{{"train.epochs", "train.length", "epoch"},
+                                                               {"train.evaluate_every", "train.evaluate", "epoch"},
+                                                               {"train.patience", "train.patience", "epoch"},
+                                                               {"schedule.warmup_steps", "schedule.warmup", "step"}}};
+  for (const auto& [old, key, unit] : kOld) {
+    if (setting.key != old || setting.value.starts_with('"')) continue;
+    return {key, "\"" + setting.value + " " + unit + (setting.value == "1" ? "" : "s") + "\""};
+  }
+  return setting;
+}
+
+std::vector<run::Setting> settings_of(const run::Run& run) {
+  std::vector<run::Setting> settings;
+  for (const run::Setting& setting : run.config.settings) settings.push_back(in_todays_words(setting));
+  return settings;
+}
+
 bool is_same_experiment(const run::Run& a, const run::Run& b) {
   const run::Result &left = *a.result, &right = *b.result;
   if (left.preset != right.preset || left.model != right.model || left.data != right.data ||
@@ -28,8 +48,8 @@ bool is_same_experiment(const run::Run& a, const run::Run& b) {
   }
   // A key that one of them lacks is newer than that run, which had no choice.
   std::map<std::string, std::string> known;
-  for (const run::Setting& setting : a.config.settings) known[setting.key] = setting.value;
-  return std::ranges::all_of(b.config.settings, [&](const run::Setting& setting) {
+  for (const run::Setting& setting : settings_of(a)) known[setting.key] = setting.value;
+  return std::ranges::all_of(settings_of(b), [&](const run::Setting& setting) {
     const auto found = known.find(setting.key);
     return found == known.end() || is_free(setting.key) || found->second == setting.value;
   });
@@ -80,7 +100,7 @@ std::vector<Difference> config_differences(const std::vector<run::Run>& runs) {
   std::vector<std::string> keys;  // in the order of the files
   std::map<std::string, std::vector<std::string>> values;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    for (const run::Setting& setting : runs[i].config.settings) {
+    for (const run::Setting& setting : settings_of(runs[i])) {
       const auto [entry, is_new] = values.try_emplace(setting.key, runs.size());
       if (is_new) keys.push_back(setting.key);
       entry->second[i] = setting.value;

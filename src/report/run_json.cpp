@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "analysis/run_facts.h"
+#include "analysis/findings.h"
 #include "base/statistics.h"
 #include "report/page.h"
 #include "run/classification.h"
@@ -110,7 +110,7 @@ Json test_json(const run::Result& result) {
   if (const auto classes = run::class_details(test)) add_classes(json, *classes, run::accuracy_of(classes->confusion));
   if (const auto errors = run::target_errors(test)) {
     add_targets(json, *errors);
-    for (const char* drawn : {"rmse", "mae", "median_error", "cases"}) also.erase(drawn);
+    for (const char* drawn : {"rmse", "mae", "median_error"}) also.erase(drawn);
   }
   json["also"] = also;
   return json;

@@ -35,8 +35,8 @@ std::string state_of(const SweepCell& cell) { return cell.failed > 0 ? "failed" 
 std::string sweep_table(const SweepResults& results) {
   std::vector<std::string> titles;
   for (const SweepKey& key : results.keys) titles.push_back(key.name);
-  titles.insert(titles.end(), {results.part + " " + results.metric.name + (results.metric.share ? " %" : ""),
-                               "+-", "seeds", "seconds", "run"});
+  titles.insert(titles.end(), {results.part + " " + results.metric.name + (results.metric.share ? " %" : ""), "+-",
+                               "seeds", "seconds", "run"});
   std::vector<std::vector<std::string>> rows = {titles};
   for (const SweepCell& cell : results.cells) rows.push_back(row_of(results, cell));
 

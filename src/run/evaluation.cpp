@@ -4,8 +4,6 @@
 #include <cmath>
 
 #include "base/json_fields.h"
-#include "run/classification.h"
-#include "run/target_errors.h"
 
 namespace primal::run {
 
@@ -40,14 +38,12 @@ Evaluation evaluation_from(const nlohmann::json& json, const Metric& metric, con
   evaluation.objective = fields.numbers_if_any(kObjective);
   for (const auto& [key, value] : json.items()) {
     if (key == metric.key || key == kLoss || key == kObjective) continue;
-    if (value.is_number()) {
+    if (value.is_number_float()) {
       evaluation.also[key] = value.get<double>();
     } else {
       evaluation.details[key] = value;
     }
   }
-  class_details(evaluation, where);
-  target_errors(evaluation, where);
   return evaluation;
 }
 

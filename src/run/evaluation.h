@@ -16,7 +16,7 @@ struct Evaluation {
   std::optional<double> loss{};                       ///< task loss, mean over the examples; a rollout has none
   std::map<std::string, double> also{};               ///< more numbers: "macro_f1", "rmse", "bits_per_byte"
   std::vector<double> objective{};                    ///< mean J of each primal layer
-  nlohmann::json details = nlohmann::json::object();  ///< what is no number: "confusion", "pairs"; pages draw what
+  nlohmann::json details = nlohmann::json::object();  ///< counts, lists, tables: "confusion", "pairs"; pages draw what
                                                       ///< they know
 };
 
@@ -25,8 +25,8 @@ bool is_better(const Metric& metric, const Evaluation& a, const Evaluation& b);
 
 /// One flat object: loss, the score under the key of the metric, objective, the other numbers, the details.
 nlohmann::json to_json(const Evaluation& evaluation, const Metric& metric);
-/// The way back. Throws Error, which `where` begins, for what is missing or of another kind, also among the details
-/// that the program knows.
+/// The way back. Throws Error, which `where` begins, for what is missing or of another kind. The details are taken as
+/// they are: class_details() and target_errors() look into them.
 Evaluation evaluation_from(const nlohmann::json& json, const Metric& metric, const std::string& where);
 
 }  // namespace primal::run

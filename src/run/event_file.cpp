@@ -12,8 +12,8 @@
 #include <system_error>
 #include <type_traits>
 
-#include "primal/error.h"
 #include "base/crc32c.h"
+#include "primal/error.h"
 
 namespace primal::run {
 namespace {

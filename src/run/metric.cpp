@@ -22,10 +22,8 @@ std::string short_name(const Metric& metric) { return metric.key == "accuracy" ?
 std::string validation_key(const Metric& metric) { return "validation_" + metric.key; }
 
 void to_json(nlohmann::json& json, const Metric& metric) {
-  json = {{"key", metric.key},
-          {"name", metric.name},
-          {"share", metric.share},
-          {"lower_is_better", metric.lower_is_better}};
+  json = {
+      {"key", metric.key}, {"name", metric.name}, {"share", metric.share}, {"lower_is_better", metric.lower_is_better}};
 }
 
 Metric metric_from(const nlohmann::json& json, const std::string& where) {

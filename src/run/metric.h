@@ -39,7 +39,8 @@ std::string short_name(const Metric& metric);
 std::string validation_key(const Metric& metric);
 
 void to_json(nlohmann::json& json, const Metric& metric);
-/// From what to_json() wrote, or from the key alone, as files of older runs have it. Throws Error, which `where` begins.
+/// From what to_json() wrote, or from the key alone, as files of older runs have it. Throws Error, which `where`
+/// begins.
 Metric metric_from(const nlohmann::json& json, const std::string& where);
 
 }  // namespace primal::run

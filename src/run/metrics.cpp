@@ -109,14 +109,10 @@ Json to_json(const TrainRecord& record, const Metric& metric) {
 }
 
 Json to_json(const EvaluationRecord& record, const Metric& metric) {
-  return {{"kind", "evaluation"},
-          {"split", record.split},
-          {"step", record.step},
-          {"epoch", whole_if_it_is(record.epoch)},
-          {"loss", record.loss},
-          {metric.key, record.score},
-          {"objective", record.objective},
-          {"seconds", record.seconds}};
+  return {{"kind", "evaluation"},          {"split", record.split},
+          {"step", record.step},           {"epoch", whole_if_it_is(record.epoch)},
+          {"loss", record.loss},           {metric.key, record.score},
+          {"objective", record.objective}, {"seconds", record.seconds}};
 }
 
 Json failure_line(const std::string& reason) { return {{"kind", "failure"}, {"reason", reason}}; }

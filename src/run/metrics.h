@@ -49,8 +49,9 @@ nlohmann::json to_json(const TrainRecord& record, const Metric& metric);
 nlohmann::json to_json(const EvaluationRecord& record, const Metric& metric);
 nlohmann::json failure_line(const std::string& reason);
 
-/// A last line that a crash has cut off (no line feed, no valid JSON) is left out, and so are lines of unknown kind, for
-/// the sake of later versions. A run that went back to a checkpoint repeats steps: the later line holds. Throws Error,
+/// A last line that a crash has cut off (no line feed, no valid JSON) is left out, and so are lines of unknown kind,
+/// for the sake of later versions. A run that went back to a checkpoint repeats steps: the later line holds. Throws
+/// Error,
 /// "<file>:<line>: ...".
 Metrics parse_metrics(std::string_view text, const std::string& file);
 

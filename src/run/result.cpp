@@ -8,6 +8,8 @@
 #include "base/format.h"
 #include "base/json_fields.h"
 #include "base/json_file.h"
+#include "run/classification.h"
+#include "run/target_errors.h"
 
 namespace primal::run {
 
@@ -49,7 +51,7 @@ nlohmann::json to_json(const Result& result) {
           {"epochs", whole_if_it_is(result.epochs)},
           {"best_epoch", whole_if_it_is(result.best_epoch)},
           {"metric", result.metric},
-          {"measure", result.metric.key},                             // what readers of older files look for
+          {"measure", result.metric.key},                            // what readers of older files look for
           {validation_key(result.metric), result.validation_score},  // null if NaN
           {"test", result.test ? to_json(*result.test, result.metric) : nlohmann::json()},
           {"seconds", result.seconds},
@@ -84,8 +86,10 @@ Result parse_result(std::string_view text, const std::string& file) {
   result.metric = metric_in(json, file);
   result.validation_score = fields.number_if_any(validation_key(result.metric).c_str());
   if (const auto test = json.find("test"); test != json.end() && !test->is_null()) {
-    fields.object("test");
+    fields.object("test");  // it must be one
     result.test = evaluation_from(*test, result.metric, file + ": test");
+    class_details(*result.test, file + ": test");
+    target_errors(*result.test, file + ": test");
   }
   result.seconds = fields.number_if_any("seconds");
   result.tokens_per_second = fields.number_if_any("tokens_per_second");

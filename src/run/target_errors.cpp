@@ -56,7 +56,7 @@ void put(Evaluation& evaluation, const TargetErrors& errors) {
   evaluation.also["rmse"] = errors.root_mean_square;
   evaluation.also["mae"] = errors.mean;
   evaluation.also["median_error"] = errors.median;
-  evaluation.also["cases"] = static_cast<double>(errors.cases);
+  evaluation.details["cases"] = errors.cases;
   evaluation.details["pairs"] = errors.pairs;
 }
 
@@ -71,7 +71,7 @@ std::optional<TargetErrors> target_errors(const Evaluation& evaluation, const st
   TargetErrors errors{.root_mean_square = number("rmse"),
                       .mean = number("mae"),
                       .median = number("median_error"),
-                      .cases = static_cast<int64_t>(number("cases"))};
+                      .cases = fields.whole("cases")};
   for (const std::vector<double>& pair : fields.number_rows("pairs")) {
     if (pair.size() != 2) fields.fail("pairs", "expected pairs, got " + std::to_string(pair.size()) + " numbers");
     if (!std::isfinite(pair[0]) || !std::isfinite(pair[1])) fields.fail("pairs", "expected numbers, got null");

@@ -53,10 +53,10 @@ int64_t above(const std::vector<double>& values, double share) {
 }
 
 std::string layer_table(const std::vector<run::LayerFacts>& layers) {
-  std::string text = line("%-10s %5s %6s %6s  %17s  %23s  %s\n", "layer", "s", "rows", "N", "effective rank",
-                          "Lambda", "singular values >= 1 % of the largest");
-  text += line("%-10s %5s %6s %6s  %8s %8s  %7s %7s %7s  %s\n", "", "", "", "", "e", "r", "low", "median", "high",
-               "e, r");
+  std::string text = line("%-10s %5s %6s %6s  %17s  %23s  %s\n", "layer", "s", "rows", "N", "effective rank", "Lambda",
+                          "singular values >= 1 % of the largest");
+  text +=
+      line("%-10s %5s %6s %6s  %8s %8s  %7s %7s %7s  %s\n", "", "", "", "", "e", "r", "low", "median", "high", "e, r");
   for (const run::LayerFacts& layer : layers) {
     std::vector<double> lambda;
     for (const auto& head : layer.lambda) lambda.insert(lambda.end(), head.begin(), head.end());

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <map>
 
-#include "primal/error.h"
 #include "base/interrupt.h"
+#include "primal/error.h"
 
 extern char** environ;
 

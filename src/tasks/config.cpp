@@ -12,9 +12,6 @@ namespace primal::tasks {
 namespace {
 
 constexpr base::Names<Protocol, 2> kProtocolNames{{{"honest", Protocol::honest}, {"paper", Protocol::paper}}};
-constexpr base::Names<KsvdReduction, 2> kReductionNames{
-    {{"per_sample", KsvdReduction::per_sample}, {"batch_mean", KsvdReduction::batch_mean}}};
-
 void check_run(const RunOptions& run, const train::TrainOptions& train) {
   train::check_at_least("run.threads", run.threads, 0);
   if (run.threads > train::kMostThreads) {
@@ -36,16 +33,6 @@ void add_settings(base::Settings& settings, RunOptions& run) {
   settings.add("run.refit", &run.refit, "honest: then train on all of TRAIN for as long");
   settings.add("run.test", &run.test, "honest: evaluate TEST at the end; sweeps do not");
   settings.add("run.threads", &run.threads, "0 = one per core");
-}
-
-void add_settings(base::Settings& settings, KsvdOptions& ksvd) {
-  settings.add("loss.eta", &ksvd.eta, "weight of the KSVD term");
-  settings.add("loss.ksvd_reduction", base::choice(ksvd.reduction, kReductionNames),
-               "per_sample: mean of J^2; batch_mean: square of the mean of J (published for LRA and images)");
-}
-
-void check(const KsvdOptions& ksvd) {
-  if (ksvd.eta < 0) base::fail("loss.eta", "expected at least 0, got ", ksvd.eta);
 }
 
 void Config::add_settings(base::Settings& settings) {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/settings.h"
-#include "primal/ksvd.h"
 #include "run/result.h"
 #include "train/optimizer_options.h"
 #include "train/options.h"
@@ -29,16 +28,6 @@ struct RunOptions {
 
 /// Makes them known as run.*
 void add_settings(base::Settings& settings, RunOptions& options);
-
-/// The KSVD term of the loss.
-struct KsvdOptions {
-  double eta = 0;  ///< its weight; 0 = none
-  KsvdReduction reduction = KsvdReduction::per_sample;
-};
-
-/// Makes them known as loss.eta and loss.ksvd_reduction.
-void add_settings(base::Settings& settings, KsvdOptions& options);
-void check(const KsvdOptions& options);
 
 class Config {
  public:

@@ -63,10 +63,9 @@ EvalResult evaluate_run(const std::filesystem::path& run, const std::string& fil
 std::string to_text(const EvalResult& result) {
   const run::Evaluation& evaluation = result.evaluation;
   std::string text = result.what + "\n";
-  text += number_line(result.metric.name, result.metric.share ? base::format_percent(evaluation.score, 2)
-                                                              : line("%.4f", evaluation.score));
+  text += number_line(result.metric.name,
+                      result.metric.share ? base::format_percent(evaluation.score, 2) : line("%.4f", evaluation.score));
   for (const auto& [key, value] : evaluation.also) {
-    if (key == "cases") continue;  // the first line says how many
     text += number_line(title_of(key), key == "macro_f1" ? base::format_percent(value, 2) : line("%.5g", value));
   }
   if (evaluation.loss) text += number_line("loss", line("%.4f", *evaluation.loss));

@@ -13,6 +13,9 @@ std::span<const Family> families() {
   return all;
 }
 
+const char* default_preset() { return "uea/JapaneseVowels"; }
+const char* own_files_preset() { return "series/default"; }
+
 const Family& family(std::string_view name, const std::string& where) {
   std::vector<std::string> names;
   for (const Family& family : families()) {

@@ -58,8 +58,8 @@ struct Family {
   std::string_view name;  ///< as in run.family
   std::string_view help;  ///< one line
   std::unique_ptr<Config> (*config)();
-  /// Reads the data and makes the model, initialised by LibTorch's generator, which is seeded by train.seed right before
-  /// it: neither reader nor split has a say in the first weights.
+  /// Reads the data and makes the model, initialised by LibTorch's generator, which is seeded by train.seed right
+  /// before it: neither reader nor split has a say in the first weights.
   std::unique_ptr<Task> (*open)(const Config& config, const Opening& opening);
 
   // Null where a family has none.
@@ -77,7 +77,7 @@ std::span<const Family> families();
 const Family& family(std::string_view name, const std::string& where);
 
 /// What `primal train` trains when it is told nothing, or nothing but a file.
-inline constexpr const char* kDefaultPreset = "uea/JapaneseVowels";
-inline constexpr const char* kOwnFilesPreset = "series/default";
+const char* default_preset();
+const char* own_files_preset();
 
 }  // namespace primal::tasks

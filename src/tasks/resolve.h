@@ -16,7 +16,7 @@ struct Resolved {
 };
 
 struct ConfigRequest {
-  std::string preset = kDefaultPreset;
+  std::string preset = default_preset();
   std::vector<std::string> set{};  ///< "key=value", in order
   std::string data{};              ///< --data: some presets stand for sets that are there
 };

@@ -6,15 +6,15 @@
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
+#include "base/folder_lock.h"
+#include "base/format.h"
+#include "base/statistics.h"
+#include "base/text.h"
 #include "primal/error.h"
 #include "tasks/child_processes.h"
 #include "tasks/locations.h"
 #include "tasks/resolve.h"
 #include "tasks/seeds.h"
-#include "base/folder_lock.h"
-#include "base/statistics.h"
-#include "base/text.h"
-#include "base/format.h"
 
 namespace primal::tasks {
 
@@ -35,8 +35,8 @@ struct Job {
 
 struct Plan {
   std::vector<Point> points;
-  std::vector<Job> jobs;    // all, finished or not
-  RunOptions run;           // of the last point; the same for all
+  std::vector<Job> jobs;  // all, finished or not
+  RunOptions run;         // of the last point; the same for all
 };
 
 report::SweepKey parse_key(const std::string& text) {
@@ -173,12 +173,8 @@ nlohmann::json to_json(const report::SweepResults& results) {
                      {"finished", cell.finished},
                      {"failed", cell.failed}});
   }
-  return {{"title", results.title},
-          {"part", results.part},
-          {"metric", results.metric},
-          {"measure", results.metric.key},
-          {"protocol", results.protocol},
-          {"cells", cells}};
+  return {{"title", results.title},        {"part", results.part},         {"metric", results.metric},
+          {"measure", results.metric.key}, {"protocol", results.protocol}, {"cells", cells}};
 }
 
 namespace {

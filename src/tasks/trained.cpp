@@ -20,10 +20,10 @@ Trained open_trained(const fs::path& run, const std::string& data, int64_t threa
   Config& config = *trained.resolved.config;
   if (threads > 0) config.run.threads = threads;
   train::set_up_compute_threads(threads_of(config.run));
-  trained.task = trained.resolved.family->open(
-      config, {.search = data_search_path(data),
-               .hold_out = config.run.protocol == Protocol::honest && !config.run.refit,
-               .facts = run / "data.json"});
+  trained.task =
+      trained.resolved.family->open(config, {.search = data_search_path(data),
+                                             .hold_out = config.run.protocol == Protocol::honest && !config.run.refit,
+                                             .facts = run / "data.json"});
   train::load_tensors(trained.task->model(), train::load_checkpoint(run / "best").model,
                       (run / "best" / "model.safetensors").string());
   trained.task->model().eval();

@@ -60,14 +60,25 @@ Kind golden_kind(const GoldenFile& file) {
   file.fail("unknown model \"" + file.text("model") + "\"");
 }
 
+// "B=2 N=6 D=8 H=2 s=3", as far as the file says.
+std::string sizes_of(const GoldenFile& file) {
+  std::string text;
+  if (file.content.tensors.contains("x")) {
+    const at::Tensor& x = file.tensor("x");
+    if (x.dim() != 3) file.fail(c10::str("x must be [B, N, width], got ", x.sizes()));
+    text = c10::str("B=", x.size(0), " N=", x.size(1));
+  }
+  for (const char* key : {"B", "N", "D", "H", "s"}) {
+    const bool is_known = text.find(std::string(key) + "=") != std::string::npos;
+    if (!is_known && file.has(key)) text += (text.empty() ? "" : " ") + std::string(key) + "=" + file.text(key);
+  }
+  return text;
+}
+
 Verification verify(const GoldenFile& file) {
   const Kind kind = golden_kind(file);
-  const at::Tensor& x = file.tensor("x");
-  if (x.dim() != 3) file.fail(c10::str("x must be [B, N, width], got ", x.sizes()));
-  return {
-      kind.name,
-      c10::str("B=", x.size(0), " N=", x.size(1), " D=", file.text("D"), " H=", file.text("H"), " s=", file.text("s")),
-      compare(file, kind.expected(file), kind.computed(file, at::kDouble), kind.computed(file, at::kFloat))};
+  return {kind.name, sizes_of(file),
+          compare(file, kind.expected(file), kind.computed(file, at::kDouble), kind.computed(file, at::kFloat))};
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 namespace primal::train {
 
 Autocast::Autocast(Precision precision)
-    : enabled_(precision == Precision::bfloat16 ||
-               (precision == Precision::automatic && kernels::cpu_has_bfloat16())) {}
+    : enabled_(precision == Precision::bfloat16 || (precision == Precision::automatic && kernels::cpu_has_bfloat16())) {
+}
 
 Autocast::Scope::Scope(bool enable) : enabled_(enable), before_(at::autocast::is_autocast_enabled(at::kCPU)) {
   if (!enabled_) return;

@@ -157,7 +157,8 @@ void check(const OptimizerOptions& o) {
   require_number(is_rate(o.weight_decay), "weight_decay", o.weight_decay, "a finite number, 0 or more");
   require_number(is_average(o.momentum), "momentum", o.momentum, "0 <= momentum < 1");
   if (o.nesterov && (o.kind != OptimizerKind::sgd || o.momentum == 0)) {
-    fail("nesterov with ", base::name_in(kOptimizerNames, o.kind), " and momentum ", o.momentum, ", expected sgd with momentum > 0");
+    fail("nesterov with ", base::name_in(kOptimizerNames, o.kind), " and momentum ", o.momentum,
+         ", expected sgd with momentum > 0");
   }
 }
 
@@ -253,7 +254,8 @@ void Optimizer::load_state(const std::map<std::string, at::Tensor>& state) {
   }
   for (const auto& [name, tensor] : state) {
     if (!expected.contains(name)) {
-      fail("state ", name, " of shape ", tensor.sizes(), " belongs to no parameter of this ", base::name_in(kOptimizerNames, options_.kind));
+      fail("state ", name, " of shape ", tensor.sizes(), " belongs to no parameter of this ",
+           base::name_in(kOptimizerNames, options_.kind));
     }
   }
   for (Slot& slot : slots_) {

@@ -42,7 +42,8 @@ void add_settings(base::Settings& settings, TrainOptions& train) {
                "without a better evaluation before the run ends; 0 = any");
   settings.add("train.average", &train.average,
                "decay of the moving average of the weights that is evaluated and kept; 0 = none");
-  settings.add("train.keep", base::choice(train.keep, kKeepNames), "the weights that a run ends with, of those evaluated");
+  settings.add("train.keep", base::choice(train.keep, kKeepNames),
+               "the weights that a run ends with, of those evaluated");
   settings.add("train.evaluate", base::SpanField{&train.evaluate, SpanUnit::epochs},
                "between evaluations (honest protocol)");
   settings.add("train.record", base::SpanField{&train.record, SpanUnit::steps},

@@ -62,7 +62,7 @@ void check_one_cycle(const ScheduleOptions& o) {
 }  // namespace
 
 void check(const ScheduleOptions& o) {
-  require(o.warmup_steps >= 0, "warmup_steps", o.warmup_steps, "0 or more");
+  require(o.warmup_steps >= 0, "warmup", o.warmup_steps, "0 or more");
   require(o.warmup_start_lr >= 0, "warmup_start_lr", o.warmup_start_lr, "0 or more");
   require(!o.cycle_momentum || o.kind == ScheduleKind::one_cycle, "cycle_momentum", "true",
           "false, because only one_cycle cycles it");
@@ -73,15 +73,15 @@ void check(const ScheduleOptions& o) {
       require(o.step_every > 0, "step_every", o.step_every, "a positive number of steps");
       return require(o.step_factor > 0, "step_factor", o.step_factor, "a positive number");
     case ScheduleKind::inverse_sqrt:
-      return require(o.warmup_steps > 0, "warmup_steps", o.warmup_steps, "a positive number for inverse_sqrt");
+      return require(o.warmup_steps > 0, "warmup", o.warmup_steps, "a positive number for inverse_sqrt");
     case ScheduleKind::cosine:
       require(o.final_fraction >= 0, "final_fraction", o.final_fraction, "0 or more");
-      return require(o.total_steps > o.warmup_steps, "warmup_steps", o.warmup_steps,
+      return require(o.total_steps > o.warmup_steps, "warmup", o.warmup_steps,
                      "fewer than the " + std::to_string(o.total_steps) + " steps of the run");
     case ScheduleKind::one_cycle:
       check_one_cycle(o);
       require(o.total_steps > 0, "total_steps", o.total_steps, "a positive number");
-      return require(o.total_steps >= o.warmup_steps, "warmup_steps", o.warmup_steps,
+      return require(o.total_steps >= o.warmup_steps, "warmup", o.warmup_steps,
                      "at most the " + std::to_string(o.total_steps) + " steps of the run");
   }
 }

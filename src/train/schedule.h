@@ -32,7 +32,7 @@ inline constexpr base::Names<Annealing, 2> kAnnealingNames{
 
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::constant;
-  base::Span warmup{};      ///< linear, before any schedule; one_cycle has its own rise
+  base::Span warmup{};  ///< linear, before any schedule; one_cycle has its own rise
 
   // In steps: only the trainer knows how many an epoch has. It fills them in.
   int64_t total_steps = 0;     ///< of the run: cosine, one_cycle. Later steps keep the last rate

@@ -154,8 +154,7 @@ void Trainer::Loop::resume() {
 
 void Trainer::Loop::load(const std::filesystem::path& path) {
   Checkpoint checkpoint = read_checkpoint(path);
-  TrainerState state =
-      trainer_state(checkpoint.state, problem_.metric(), order_, (path / "state.json").string());
+  TrainerState state = trainer_state(checkpoint.state, problem_.metric(), order_, (path / "state.json").string());
   const std::string optimizer_file = (path / "optimizer.safetensors").string();
   load_tensors(problem_.model(), checkpoint.model, (path / "model.safetensors").string());
   auto generator = checkpoint.optimizer.extract(kGenerator);
@@ -237,8 +236,8 @@ void Trainer::Loop::take_step(BatchesAhead& ahead) {
   for (const auto& batch : batches) {
     const BatchLoss loss = autocast_.run([&] { return problem_.loss(*batch); });
     if (!std::isfinite(loss.task + loss.ksvd)) {
-      give_up(std::string("the loss became ") + (std::isnan(loss.task + loss.ksvd) ? "NaN" : "infinite") +
-              " at step " + std::to_string(state_.step + 1));
+      give_up(std::string("the loss became ") + (std::isnan(loss.task + loss.ksvd) ? "NaN" : "infinite") + " at step " +
+              std::to_string(state_.step + 1));
     }
     // By their weights, so that accumulating gives the gradient of one large batch.
     (loss.total * (static_cast<double>(batch->weight) / static_cast<double>(weight))).backward();
@@ -306,7 +305,8 @@ void Trainer::Loop::evaluate() {
   problem_.model().eval();
   torch::NoGradGuard no_grad;
   const Evaluation evaluation = autocast_.run([&] { return problem_.evaluate(plan_.selection); });
-  if (!std::isfinite(evaluation.loss.value_or(0))) give_up("the loss of the evaluation after " + now() + " is not finite");
+  if (!std::isfinite(evaluation.loss.value_or(0)))
+    give_up("the loss of the evaluation after " + now() + " is not finite");
   if (!std::isfinite(evaluation.score)) give_up("the score of the evaluation after " + now() + " is not finite");
   const std::string split = name_of(plan_.selection);
   const double epoch = order_.epochs_at(state_.step);

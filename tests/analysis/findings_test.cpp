@@ -15,7 +15,6 @@ using primal::analysis::findings;
 using primal::analysis::LayerFacts;
 using primal::analysis::RunFacts;
 using primal::analysis::Severity;
-using primal::analysis::Task;
 
 bool has(const RunFacts& facts, const std::string& title) {
   for (const Finding& finding : findings(facts)) {
@@ -49,7 +48,9 @@ RunFacts healthy() {
     facts.score.push_back(0.5 + 0.02 * epoch);
     facts.ksvd.push_back(0.1 * std::pow(0.8, epoch));
     facts.objective.push_back({0.3});
-    facts.evaluation_epoch.push_back(epoch);
+    facts.step.push_back(7 * epoch);
+    facts.epoch.push_back(epoch);
+    facts.evaluation_step.push_back(7 * epoch);
     facts.evaluation_loss.push_back(2.1 * std::pow(0.95, epoch));
     facts.evaluation_score.push_back(0.8);
   }
@@ -98,7 +99,7 @@ TEST(Findings, NoBetterThanTheMean) {
   facts.test_cases = {};
   facts.test_score = -0.1;
   EXPECT_FALSE(has(facts, "No better than the mean")) << "an accuracy is no R2";
-  facts.task = Task::targets;
+  facts.metric = primal::run::r2_metric();
   facts.score = {0.1, 0.9};
   ASSERT_TRUE(has(facts, "No better than the mean"));
   EXPECT_EQ(findings(facts)[0].text,
@@ -174,7 +175,7 @@ TEST(Findings, Overfitting) {
   EXPECT_FALSE(has(facts, "overfits")) << "the training loss does not fall either";
   facts = overfitted(1, 1.5);
   facts.evaluation_loss.resize(4);
-  facts.evaluation_epoch.resize(4);
+  facts.evaluation_step.resize(4);
   EXPECT_FALSE(has(facts, "overfits")) << "too few evaluations";
   facts = overfitted(5, 1.5);
   for (double& loss : facts.evaluation_loss) loss *= 0.006;

@@ -9,6 +9,8 @@
 namespace primal::analysis {
 namespace {
 
+using run::LayerFacts;
+
 using torch::Tensor;
 
 class SpectrumTest : public testing::Test {

@@ -12,9 +12,9 @@
 namespace {
 
 namespace fs = std::filesystem;
-using primal::AtomicFile;
-using primal::MappedFile;
-using primal::write_file_atomically;
+using primal::base::AtomicFile;
+using primal::base::MappedFile;
+using primal::base::write_file_atomically;
 using primal::tests::error_of;
 
 class AtomicFileTest : public primal::tests::FolderTest {

@@ -9,18 +9,18 @@
 
 namespace {
 
-using primal::Reading;
+using primal::base::Reading;
 
 template <typename T>
 Reading reading_of(std::string_view text) {
   T value = 7;
-  return primal::read_number(text, value);
+  return primal::base::read_number(text, value);
 }
 
 template <typename T>
 T value_of(std::string_view text) {
   T value = 7;
-  EXPECT_EQ(primal::read_number(text, value), Reading::kNumber) << text;
+  EXPECT_EQ(primal::base::read_number(text, value), Reading::kNumber) << text;
   return value;
 }
 
@@ -92,7 +92,7 @@ const char* by_from_chars(const std::string& text, float& value) {
 
 void expect_as_from_chars(const std::string& text) {
   float actual = 7, expected = 7;
-  const char* const stop = primal::plain_number(text.data(), text.data() + text.size(), actual);
+  const char* const stop = primal::base::plain_number(text.data(), text.data() + text.size(), actual);
   ASSERT_EQ(stop, by_from_chars(text, expected)) << text;
   if (stop == nullptr) return;
   ASSERT_EQ(std::bit_cast<uint32_t>(actual), std::bit_cast<uint32_t>(expected)) << text;

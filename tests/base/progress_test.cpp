@@ -23,7 +23,8 @@ ProgressState example() {
           .done_steps = 1158,
           .total_steps = 10000,
           .loss = 0.231,
-          .score = 0.963,
+          .score_name = "acc",
+          .score = "96.3 %",
           .objective = 0.012,
           .tokens_per_second = 2810,
           .remaining_seconds = 151};
@@ -98,7 +99,7 @@ TEST(ProgressLine, IsColouredWithRestraint) {
 }
 
 TEST(ProgressLine, NamesTheScore) {
-  EXPECT_EQ(ascii_line({.epoch = 1, .epochs = 3, .score = 0.8731, .measure = Measure::r2}, 80), "epoch 1/3  R2 0.873");
+  EXPECT_EQ(ascii_line({.epoch = 1, .epochs = 3, .score_name = "R2", .score = "0.873"}, 80), "epoch 1/3  R2 0.873");
 }
 
 TEST(ProgressLine, SaysHundredPercentOnlyAtTheEnd) {
@@ -110,8 +111,7 @@ TEST(ProgressLine, SaysHundredPercentOnlyAtTheEnd) {
 TEST(ProgressLine, ShowsOnlyWhatIsKnown) {
   EXPECT_EQ(ascii_line({.label = "reading"}, 80), "reading");
   EXPECT_EQ(ascii_line({}, 80), "");
-  EXPECT_EQ(ascii_line({.epoch = 1, .epochs = 3, .score = kNan, .objective = kNan, .tokens_per_second = kNan}, 80),
-            "epoch 1/3");
+  EXPECT_EQ(ascii_line({.epoch = 1, .epochs = 3, .objective = kNan, .tokens_per_second = kNan}, 80), "epoch 1/3");
   EXPECT_EQ(ascii_line({.step = 1, .steps = 4, .label = "test"}, 19), "test ==......  25 %");
 }
 

@@ -113,5 +113,68 @@ TEST_F(SettingsTest, TheEnvironmentSetsByUpperCaseName) {
   unsetenv("PRIMAL_MODEL_RANK");
 }
 
+TEST_F(SettingsTest, AStretchIsSaidInStepsOrEpochs) {
+  Span length = epochs(3);
+  settings.add("train.length", SpanField{&length, SpanUnit::epochs}, "of the run");
+  settings.add_old("train.epochs", OldCount{&length, SpanUnit::epochs});
+  settings.set("train.length", "5000 steps", "--set");
+  EXPECT_EQ(length, steps(5000));
+  settings.set("train.length", "1 epoch", "--set");
+  EXPECT_EQ(length, epochs(1));
+  settings.set("train.length", "7", "--set");
+  EXPECT_EQ(length, epochs(7)) << "a bare number";
+  settings.read_file(write("a.toml", "[train]\nlength = \"20 steps\"\n"));
+  EXPECT_EQ(length, steps(20));
+  const std::string text = settings.toml();
+  EXPECT_TRUE(contains(text, "length = \"20 steps\""));
+  EXPECT_EQ(error_of([&] { settings.set("train.length", "20 hours", "--set"); }),
+            "--set: train.length: expected a length such as \"5000 steps\" or \"100 epochs\", got \"20 hours\"");
+}
+
+TEST_F(SettingsTest, AnOldNameIsReadAndNotWritten) {
+  Span length = epochs(3);
+  settings.add("train.length", SpanField{&length, SpanUnit::epochs}, "of the run");
+  settings.add_old("train.epochs", OldCount{&length, SpanUnit::epochs});
+  settings.read_file(write("a.toml", "[train]\nepochs = 9\n"));
+  EXPECT_EQ(length, epochs(9));
+  EXPECT_FALSE(contains(settings.toml(), "epochs = 9"));
+  EXPECT_FALSE(contains(settings.listing(), "train.epochs"));
+  ::setenv("PRIMAL_TRAIN_EPOCHS", "4", 1);
+  settings.read_environment();
+  ::unsetenv("PRIMAL_TRAIN_EPOCHS");
+  EXPECT_EQ(length, epochs(4));
+  EXPECT_EQ(error_of([&] { settings.set("train.epochs", "5 steps", "--set"); }),
+            "--set: train.epochs: expected a whole number, got \"5 steps\"");
+}
+
+TEST_F(SettingsTest, AWordOrNumbers) {
+  std::string word = "none";
+  std::vector<double> numbers;
+  settings.add("loss.weights", WordOrNumbers{{"none", "balanced"}, &word, &numbers}, "of classes");
+  settings.set("loss.weights", "1,2.5", "--set");
+  EXPECT_TRUE(word.empty());
+  EXPECT_EQ(numbers, (std::vector<double>{1, 2.5}));
+  const std::string text = settings.toml();
+  EXPECT_TRUE(contains(text, "weights = [1.0, 2.5]")) << text;
+  settings.set("loss.weights", "balanced", "--set");
+  EXPECT_TRUE(numbers.empty());
+  settings.read_file(write("a.toml", text));
+  EXPECT_EQ(numbers, (std::vector<double>{1, 2.5}));
+  EXPECT_EQ(error_of([&] { settings.set("loss.weights", "heavy", "--set"); }),
+            "--set: loss.weights: expected none, balanced or a list of numbers, got \"heavy\"");
+  for (const char* bad : {"[]", "[\"a\"]", "3", "[1, inf]"}) {
+    const auto file = write("b.toml", std::string("[loss]\nweights = ") + bad + "\n");
+    EXPECT_TRUE(contains(error_of([&] { settings.read_file(file); }), ":2: loss.weights: expected")) << bad;
+  }
+}
+
+TEST_F(SettingsTest, PeekLooksThroughTheBases) {
+  write("base.toml", "[run]\nfamily = \"time_series\"\n");
+  const auto file = write("a.toml", "base = \"base.toml\"\n[model]\nrank = 3\n");
+  EXPECT_EQ(Settings::peek(file, "run.family"), "time_series");
+  EXPECT_EQ(Settings::peek(file, "run.none"), std::nullopt);
+  EXPECT_EQ(Settings::peek(write("b.toml", "base = \"b.toml\"\n"), "run.family"), std::nullopt) << "no end";
+}
+
 }  // namespace
 }  // namespace primal::base

@@ -15,7 +15,7 @@ SequenceClassifierOptions small(Pooling pooling) {
   const nn::AttentionOptions primal{.width = 8, .heads = 2, .primal = {.rank = 3, .rows = 6}};
   const nn::AttentionOptions softmax{.kind = "softmax", .width = 8, .heads = 2};
   return {.channels = 2,
-          .classes = 3,
+          .outputs = 3,
           .tokens = 12,
           .pooling = pooling,
           .layers = {{.attention = softmax, .feed_forward = 16}, {.attention = primal, .feed_forward = 16}}};
@@ -35,8 +35,8 @@ TEST_F(SequenceClassifierTest, MeanPoolingDoesNotSeePadding) {
   model->eval();
   const torch::Tensor x = torch::randn({2, 7, 2});
   const torch::Tensor padded = at::cat({x, torch::full({2, 4, 2}, 1e3)}, 1);
-  const torch::Tensor short_logits = model->forward(batch_of(x, {7, 5})).logits;
-  const torch::Tensor long_logits = model->forward(batch_of(padded, {7, 5})).logits;
+  const torch::Tensor short_logits = model->forward(batch_of(x, {7, 5})).outputs;
+  const torch::Tensor long_logits = model->forward(batch_of(padded, {7, 5})).outputs;
   EXPECT_TRUE(tests::close(long_logits, short_logits, 1e-5));
 }
 
@@ -49,7 +49,7 @@ TEST_F(SequenceClassifierTest, AKernelSeesItsNeighboursAndNoPadding) {
   const torch::Tensor x = torch::randn({1, 7, 2});
   const torch::Tensor padded = at::cat({x, torch::zeros({1, 4, 2})}, 1);
   EXPECT_TRUE(
-      tests::close(model->forward(batch_of(padded, {7})).logits, model->forward(batch_of(x, {7})).logits, 1e-5));
+      tests::close(model->forward(batch_of(padded, {7})).outputs, model->forward(batch_of(x, {7})).outputs, 1e-5));
   // The embedding is a convolution.
   const torch::Tensor weight = model->embedding->weight.view({8, 2, 5});
   const torch::Tensor expected = at::conv1d(x.transpose(1, 2), weight, model->embedding->bias, 1, 2).transpose(1, 2);
@@ -79,11 +79,11 @@ TEST_F(SequenceClassifierTest, WithoutTimesTheStepsAreEven) {
   SequenceClassifier model(options);
   model->eval();
   SeriesBatch batch = batch_of(torch::randn({1, 4, 2}), {4});
-  const torch::Tensor even = model->forward(batch).logits;
+  const torch::Tensor even = model->forward(batch).outputs;
   batch.times = torch::tensor({{0.f, 1.f, 2.f, 3.f}});
-  EXPECT_TRUE(tests::same(model->forward(batch).logits, even));
+  EXPECT_TRUE(tests::same(model->forward(batch).outputs, even));
   batch.times = torch::tensor({{0.f, 1.f, 2.f, 30.f}});
-  EXPECT_FALSE(tests::close(model->forward(batch).logits, even, 1e-4));
+  EXPECT_FALSE(tests::close(model->forward(batch).outputs, even, 1e-4));
 }
 
 }  // namespace

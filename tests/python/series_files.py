@@ -144,9 +144,24 @@ def the_error(result, command, code=2):
 
 
 def metrics(folder):
-    """The records of a run without what a clock measured."""
+    """The lines of metrics.jsonl without what a clock measured; the first says what the scores are."""
     records = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     return [{k: v for k, v in r.items() if k not in {"seconds", "tokens_per_second"}} for r in records]
+
+
+def records(folder, kind):
+    """Those of one kind: "train" or "evaluation"."""
+    return [record for record in metrics(folder) if record["kind"] == kind]
+
+
+def score_line(name, value):
+    """A line of the table of primal eval."""
+    return f"{name:12}{value:>12}\n"
+
+
+def settings(*assignments):
+    """--set for each "key=value"."""
+    return tuple(word for assignment in assignments for word in ("--set", assignment))
 
 
 def result(folder):

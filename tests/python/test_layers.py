@@ -1,6 +1,7 @@
-"""The layers of docs/architecture.md: a folder under src/ includes only itself and folders above it in the list."""
+"""The layers of docs/architecture.md: which folder under src/ may include which, and what no file may do."""
 
 import re
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -8,17 +9,21 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src"
 PUBLIC_HEADERS = SOURCE.parent / "include"
 USES = {
+    "base": set(),
     "kernels": set(),
     "ops": {"kernels"},
     "nn": {"ops"},
     "models": {"nn", "ops"},
-    "data": set(),
-    "train": {"kernels", "ops", "nn", "models", "data"},
-    "analysis": {"ops", "nn"},
-    "report": {"train", "analysis"},
-    "tasks": {"kernels", "ops", "nn", "models", "data", "train", "analysis", "report"},
-    "cli": {"kernels", "ops", "nn", "models", "data", "train", "analysis", "report", "tasks"},
+    "data": {"base"},
+    "run": {"base"},
+    "train": {"base", "kernels", "ops", "nn", "models", "data", "run"},
+    "analysis": {"base", "run", "ops", "nn"},
+    "report": {"base", "run", "analysis"},
 }
+USES["tasks"] = set(USES)
+USES["cli"] = set(USES)
+# Layers of plain structs: neither they nor anything that they include knows LibTorch.
+WITHOUT_LIBTORCH = ("base", "kernels", "run", "report")
 # Public headers live in include/primal/; this is the layer that implements each.
 PUBLIC = {
     "attention": "nn",
@@ -29,12 +34,24 @@ PUBLIC = {
     "safetensors": "data",
 }
 FREE = {"error", "export"}
+FAMILIES = sorted(path.name for path in (SOURCE / "tasks").iterdir() if path.is_dir())
+MOST_LINES = 400
+
+
+def sources(*folders):
+    """The C++ files of some folders, or of all."""
+    files = [path for folder in folders or [""] for path in (SOURCE / folder).rglob("*")]
+    return sorted(path for path in files if path.suffix in {".cpp", ".h", ".in"})
 
 
 def own_includes(file: Path) -> list[str]:
     """Headers of ours, "folder/name.h", in quotes or in angle brackets."""
     paths = re.findall(r'#include ["<]([^">]+)[">]', file.read_text())
     return [path for path in paths if path.split("/")[0] in {"primal", *USES}]
+
+
+def located(include: str) -> Path:
+    return (PUBLIC_HEADERS if include.startswith("primal/") else SOURCE) / include
 
 
 def included_layers(file: Path) -> set[str]:
@@ -55,8 +72,39 @@ def with_everything_included(files: list[Path]) -> set[Path]:
         if file in seen:
             continue
         seen.add(file)
-        waiting += [(PUBLIC_HEADERS if path.startswith("primal/") else SOURCE) / path for path in own_includes(file)]
+        waiting += map(located, own_includes(file))
     return seen
+
+
+def unit_of(file: Path) -> str:
+    """name.h and name.cpp of one folder are one unit; a public header belongs to no source."""
+    root = SOURCE if file.is_relative_to(SOURCE) else PUBLIC_HEADERS
+    return str(file.relative_to(root).with_suffix(""))
+
+
+def cycles_of(uses: dict[str, set[str]]) -> list[list[str]]:
+    """Units that include each other, directly or through others: the strongly connected components (Tarjan)."""
+    number, lowest, stack, cycles = {}, {}, [], []
+
+    def visit(unit):
+        number[unit] = lowest[unit] = len(number)
+        stack.append(unit)
+        for other in sorted(uses[unit]):
+            if other not in number:
+                visit(other)
+            if other in stack:
+                lowest[unit] = min(lowest[unit], lowest[other])
+        if lowest[unit] < number[unit]:
+            return
+        cycle = stack[stack.index(unit) :]
+        del stack[stack.index(unit) :]
+        if len(cycle) > 1:
+            cycles.append(sorted(cycle))
+
+    for unit in sorted(uses):
+        if unit not in number:
+            visit(unit)
+    return sorted(cycles)
 
 
 def test_every_folder_is_a_listed_layer():
@@ -65,16 +113,52 @@ def test_every_folder_is_a_listed_layer():
 
 @pytest.mark.parametrize("layer", USES)
 def test_layer_includes_only_layers_above_it(layer):
-    for file in (SOURCE / layer).rglob("*.[ch]*"):
-        if file.suffix in {".cpp", ".h"}:
-            assert included_layers(file) <= USES[layer] | {layer}, file
+    assert sources(layer)
+    for file in sources(layer):
+        assert included_layers(file) <= USES[layer] | {layer}, file
 
 
-def test_kernels_know_no_libtorch():
-    for file in (SOURCE / "kernels").glob("*.[ch]*"):
-        assert not re.search(r"#include <(torch|ATen|c10)", file.read_text()), file
+@pytest.mark.parametrize("layer", WITHOUT_LIBTORCH)
+def test_layers_of_plain_structs_know_no_libtorch(layer):
+    for file in with_everything_included(sources(layer)):
+        assert not re.search(r"#include [<\"](torch|ATen|c10|caffe2)\b", file.read_text()), file
 
 
-def test_report_sees_other_layers_as_plain_structs():
-    for file in with_everything_included(sorted((SOURCE / "report").glob("*.[ch]*"))):
-        assert not re.search(r"#include <(torch|ATen|c10)", file.read_text()), file
+def test_the_family_of_time_series_is_one():
+    assert "time_series" in FAMILIES
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_only_the_list_of_families_knows_a_family(family):
+    may = {SOURCE / "tasks" / "families.cpp", *sources(f"tasks/{family}")}
+    for file in sources():
+        known = [path for path in own_includes(file) if path.startswith(f"tasks/{family}/")]
+        assert file in may or not known, f"{file} includes {known}"
+
+
+def test_every_included_header_is_there():
+    """A misspelt layer would otherwise pass for a system header."""
+    for file in sources():
+        for path in own_includes(file):
+            assert located(path).exists() or located(path + ".in").exists(), f"{file} includes {path}"
+
+
+def test_no_units_include_each_other():
+    uses = defaultdict(set)
+    for file in [*sources(), *sorted(PUBLIC_HEADERS.rglob("*.h"))]:
+        uses[unit_of(file)] |= {unit_of(located(path)) for path in own_includes(file)} - {unit_of(file)}
+    for other in set().union(*uses.values()) - uses.keys():
+        uses[other] = set()
+    assert cycles_of(uses) == []
+
+
+def test_cycles_are_found():
+    assert cycles_of({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}) == [["b", "c"]]
+    assert cycles_of({"a": {"b", "c"}, "b": {"c"}, "c": {"a"}}) == [["a", "b", "c"]]
+    assert cycles_of({"a": {"b", "c"}, "b": {"d"}, "c": {"d"}, "d": set()}) == []
+
+
+def test_no_source_is_long():
+    files = [path for path in SOURCE.rglob("*") if path.is_file()]
+    lines = {str(path.relative_to(SOURCE)): path.read_text().count("\n") for path in files}
+    assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}

@@ -14,6 +14,7 @@ from series_files import (
     make_series,
     result,
     run,
+    score_line,
     start,
     the_error,
     without_labels,
@@ -55,7 +56,7 @@ def test_every_series_has_a_class_and_probabilities_that_sum_to_1(answer):
 
 def test_predictions_have_the_accuracy_that_eval_and_the_run_tell(data, trained, answer):
     hits = sum(row[1] == one.label for row, one in zip(table(answer), SERIES, strict=True))
-    line = f"accuracy  {100 * hits / 30:6.2f} %"
+    line = score_line("accuracy", f"{100 * hits / 30:.2f} %")
     assert line in done(run("eval", trained, "--data", data))
     assert line in done(run("eval", trained, "--file", data / "Tiny_TEST.ts"))
     assert hits / 30 == pytest.approx(result(trained)["test"]["accuracy"])

@@ -15,8 +15,10 @@ from series_files import (
     done,
     make_series,
     metrics,
+    records,
     result,
     run,
+    score_line,
     tensor_bytes,
     the_error,
     write_csv,
@@ -50,6 +52,7 @@ def write_targets(path, series):
     return path
 
 
+R2 = {"key": "r2", "name": "R2", "share": False, "lower_is_better": False}
 TRAIN, TEST = make_waves(80, 1), make_waves(30, 2)
 
 
@@ -83,7 +86,7 @@ def answers(text):
 def test_the_height_of_a_wave_is_learned(trained):
     folder, output = trained
     facts = result(folder)
-    assert facts["measure"] == "r2"
+    assert (facts["measure"], facts["metric"]) == ("r2", R2)
     assert facts["test"]["r2"] > 0.8
     assert facts["validation_r2"] > 0.8
     assert f"test R2 {facts['test']['r2']:.3f}, RMSE " in output
@@ -111,18 +114,20 @@ def test_eval_says_the_same_of_test_and_of_a_file(trained, files):
     folder, _ = trained
     test = result(folder)["test"]
     for output in (done(run("eval", folder)), done(run("eval", folder, "--file", files[1]))):
-        assert f"\nR2            {test['r2']:10.4f}\n" in output
-        assert f"\nRMSE          {test['rmse']:10.5g}\n" in output
+        assert "\n" + score_line("R2", f"{test['r2']:.4f}") in output
+        for name, key in (("RMSE", "rmse"), ("MAE", "mae"), ("median error", "median_error")):
+            assert "\n" + score_line(name, f"{test[key]:.5g}") in output
+        assert "\n" + score_line("loss", f"{test['loss']:.4f}") in output
 
 
 def test_the_epoch_with_the_best_validation_r2_is_kept(trained):
     folder, _ = trained
-    records = [record for record in metrics(folder) if record["kind"] == "evaluation"]
-    best = max(records, key=lambda record: record["r2"])
+    assert metrics(folder)[0] == {"kind": "metric"} | R2
+    best = max(records(folder, "evaluation"), key=lambda record: record["r2"])
     assert result(folder)["best_epoch"] == best["epoch"]
     assert result(folder)["validation_r2"] == best["r2"]
-    epochs = [record for record in metrics(folder) if record["kind"] == "epoch"]
-    assert epochs[-1]["r2"] == pytest.approx(1 - epochs[-1]["task_loss"], abs=1e-6), "targets have deviation 1"
+    last = records(folder, "train")[-1]
+    assert last["r2"] == pytest.approx(1 - last["task_loss"], abs=1e-6), "targets have deviation 1"
 
 
 def test_series_to_predict_need_no_targets(trained, files, tmp_path):
@@ -288,7 +293,7 @@ def test_targets_of_a_ts_file_are_read(files, trained, tmp_path):
     start = text.index("@classLabel")
     path.write_text(text[:start] + "@targetLabel true" + text[text.index("\n", start) :])
     output = done(run("eval", trained[0], "--file", path))
-    assert f"R2            {result(trained[0])['test']['r2']:10.4f}\n" in output
+    assert score_line("R2", f"{result(trained[0])['test']['r2']:.4f}") in output
 
 
 def test_a_published_regression_set_is_found_by_name(tmp_path):

@@ -13,6 +13,7 @@ from series_files import (
     make_series,
     make_set,
     metrics,
+    records,
     result,
     run,
     start,
@@ -86,7 +87,7 @@ def test_an_interrupted_run_goes_on_bit_for_bit(data, whole, tmp_path):
     for step, number in [(14, signal.SIGINT), (26, signal.SIGTERM), (50, signal.SIGINT)]:
         errors = interrupt(command, folder / "checkpoints" / f"step-{step}", number)
         assert errors.endswith(f"\ninterrupted; go on with: primal train --resume {folder}\n")
-        stopped_at.append(json.loads((newest(folder) / "state.json").read_text())["batch"])
+        stopped_at.append(json.loads((newest(folder) / "state.json").read_text())["step"] % 12)
         command = ("--resume", folder, "--data", data)
     assert any(stopped_at), "never in the middle of an epoch"
     done(run("train", *command))
@@ -150,10 +151,17 @@ def test_several_seeds_are_resumed_where_they_stood(data, tmp_path):
 
 
 def test_a_finished_run_only_tells_its_result_again(data, whole):
-    before = {path: path.stat().st_mtime_ns for path in whole.rglob("*") if path.name != ".lock"}
+    # Its page is written again, as it was.
+    files = [path for path in whole.rglob("*") if path.name not in {".lock", "report.html"}]
+    before, page = {path: path.stat().st_mtime_ns for path in files}, (whole / "report.html").read_bytes()
     output = done(run("train", "--resume", whole, "--data", data))
     assert f"test accuracy {100 * result(whole)['test']['accuracy']:.1f} %" in output
-    assert {path: path.stat().st_mtime_ns for path in whole.rglob("*") if path.name != ".lock"} == before
+    assert {path: path.stat().st_mtime_ns for path in files} == before
+    assert {path for path in whole.rglob("*") if path.name not in {".lock", "report.html"}} == set(files)
+    assert (whole / "report.html").read_bytes() == page
+    before[whole / "report.html"] = (whole / "report.html").stat().st_mtime_ns
+    done(run("train", "--resume", whole, "--data", data, "--no-report"))
+    assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
 @pytest.fixture
@@ -174,7 +182,7 @@ def test_more_epochs_may_be_asked_of_a_finished_run(data, whole, tmp_path):
     folder = shutil.copytree(whole, tmp_path / "run")
     done(run("train", "--resume", folder, "--data", data, "--set", "train.epochs=7"))
     assert result(folder)["epochs"] == 7
-    assert [r["epoch"] for r in metrics(folder) if r["kind"] == "epoch"] == list(range(1, 8))
+    assert [r["epoch"] for r in records(folder, "train")] == list(range(1, 8))
 
 
 def test_more_epochs_of_several_seeds_are_remembered(data, tmp_path):
@@ -183,13 +191,16 @@ def test_more_epochs_of_several_seeds_are_remembered(data, tmp_path):
     more = done(run("train", "--resume", folder, "--data", data, "--set", "train.epochs=2"))
     assert more.count("of 2 by") == 2
     assert done(run("train", "--resume", folder, "--data", data)) == more
-    assert "epochs = 2\n" in (folder / "seed-1" / "config.toml").read_text()
+    assert 'length = "2 epochs"\n' in (folder / "seed-1" / "config.toml").read_text()
 
 
 @pytest.mark.parametrize("change", [("--set", "model.rank=3"), ("--protocol", "paper")])
 def test_a_resumed_run_keeps_its_configuration(data, unfinished, change):
     message = the_error(run("train", "--resume", unfinished, "--data", data, *change), "train")
-    assert "a resumed run keeps its configuration" in message
+    assert message.endswith(
+        "a resumed run keeps its configuration; only train.length (or train.epochs), train.patience, "
+        "train.checkpoint_* and run.threads may change"
+    )
     assert change[1].split("=")[-1] in message
 
 
@@ -288,7 +299,7 @@ def test_a_run_does_not_go_on_with_other_series(finished, whole, unfinished, tmp
     answer = run("train", "--resume", unfinished, *more, "--data", make_set(tmp_path / "other", seed=7))
     message = the_error(answer, "train")
     assert message.startswith(
-        f"{unfinished / 'data.json'}: the training series of Tiny have changed since this run began"
+        f"{unfinished / 'data.json'}: the training data of Tiny have changed since this run began"
     )
     assert {path: path.read_bytes() for path in unfinished.rglob("*") if path.is_file()} == before
 
@@ -306,7 +317,7 @@ def test_only_a_run_that_chooses_by_test_needs_the_same_test(protocol, finished,
     if protocol == "honest":
         done(answer)
         return
-    assert the_error(answer, "train").startswith(f"{folder / 'data.json'}: the TEST series of Tiny have changed since")
+    assert the_error(answer, "train").startswith(f"{folder / 'data.json'}: the TEST data of Tiny have changed since")
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 

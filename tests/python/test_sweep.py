@@ -101,7 +101,7 @@ def test_the_table_and_sweep_json_have_the_validation_accuracies(grid):
         assert cell["accuracy"] == result(folder / name / "seed-1")["validation_accuracy"]
         assert cell["finished"]
         assert f"{100 * cell['accuracy']:.1f}" in answer.stdout
-    assert answer.stdout.endswith(f"picture {folder / 'sweep.html'}\n")
+    assert answer.stdout.endswith(f"report {folder / 'sweep.html'}\n")
 
 
 def test_an_honest_sweep_never_evaluates_test(grid):

@@ -3,7 +3,6 @@
 import json
 import re
 import statistics
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from series_files import (
     make_gaps,
     make_series,
     metrics,
+    records,
     result,
     run,
     tensor_bytes,
@@ -24,11 +24,13 @@ from series_files import (
     write_ts,
 )
 
+ACCURACY = {"key": "accuracy", "name": "accuracy", "share": True, "lower_is_better": False}
+
 
 def test_the_run_directory_holds_all_that_happened(trained):
     files = {str(p.relative_to(trained)) for p in trained.rglob("*") if p.is_file()}
     assert files >= {
-        *("config.toml", "metrics.jsonl", "log.txt", "result.json", "analysis.json", "data.json"),
+        *("config.toml", "metrics.jsonl", "log.txt", "result.json", "analysis.json", "data.json", "report.html"),
         *("best/model.safetensors", "best/state.json"),
         *(f"checkpoints/step-36/{name}" for name in ("model.safetensors", "optimizer.safetensors", "state.json")),
     }
@@ -37,15 +39,24 @@ def test_the_run_directory_holds_all_that_happened(trained):
 
 
 def test_every_epoch_and_every_evaluation_is_recorded(trained):
-    records = metrics(trained)
-    assert [(r["kind"], r["epoch"], r["step"]) for r in records] == [
-        (kind, epoch, 3 * epoch) for epoch in range(1, 13) for kind in ("epoch", "evaluation")
+    first, *lines = metrics(trained)
+    assert first == {"kind": "metric"} | ACCURACY
+    assert [(r["kind"], r["epoch"], r["step"]) for r in lines] == [
+        (kind, epoch, 3 * epoch) for epoch in range(1, 13) for kind in ("train", "evaluation")
     ]
-    assert {r["split"] for r in records if r["kind"] == "evaluation"} == {"validation"}
-    for record in records:
-        assert len(record["objective"]) == 2
-        if record["kind"] == "epoch":
-            assert record["loss"] == pytest.approx(record["task_loss"] + record["ksvd"])
+    assert {r["split"] for r in records(trained, "evaluation")} == {"validation"}
+    assert all(len(record["objective"]) == 2 for record in lines)
+    for record in records(trained, "train"):
+        assert record["loss"] == pytest.approx(record["task_loss"] + record["ksvd"])
+
+
+def test_the_result_says_what_was_trained_how_long_and_what_the_scores_are(trained):
+    facts = result(trained)
+    assert (facts["family"], facts["metric"], facts["measure"]) == ("time_series", ACCURACY, "accuracy")
+    assert (facts["steps"], facts["epochs"]) == (36, 12)
+    assert facts["best_step"] == 3 * facts["best_epoch"]
+    state = json.loads((trained / "best" / "state.json").read_text())
+    assert (state["step"], state["epoch"]) == (facts["best_step"], facts["best_epoch"])
 
 
 def test_the_classes_are_learnt(trained):
@@ -62,13 +73,18 @@ def test_tensorboard_reads_the_curves(trained):
 
     events = read_events(trained)
     for tag, kind, name in [
-        ("train/loss", "epoch", "task_loss"),
-        ("train/accuracy", "epoch", "accuracy"),
+        ("train/loss", "train", "task_loss"),
+        ("train/accuracy", "train", "accuracy"),
+        ("train/epoch", "train", "epoch"),
         ("validation/loss", "evaluation", "loss"),
+        ("validation/accuracy", "evaluation", "accuracy"),
     ]:
-        expected = [(r["step"], pytest.approx(r[name], rel=1e-6)) for r in metrics(trained) if r["kind"] == kind]
+        expected = [(r["step"], pytest.approx(r[name], rel=1e-6)) for r in records(trained, kind)]
         assert events[tag] == expected
-    assert len(events["train/J of layer 2"]) == 12
+        assert len(expected) == 12
+    assert len(events["train/J of layer 2"]) == len(events["validation/macro_f1"]) == 12
+    best = json.loads((trained / "best" / "state.json").read_text())
+    assert (best["step"], pytest.approx(best["evaluation"]["macro_f1"])) in events["validation/macro_f1"]
 
 
 def rank_of(*arguments, **environment):
@@ -98,7 +114,7 @@ def test_the_written_configuration_gives_the_same_run_bit_for_bit(data, trained,
 def test_another_seed_gives_another_run(data, trained, tmp_path):
     one = ("--set", "train.epochs=1", "--seed", "2")
     done(run("train", *TINY, *LEARNING, *one, "--data", data, "--run", tmp_path / "other"))
-    assert metrics(tmp_path / "other")[0] != metrics(trained)[0]
+    assert records(tmp_path / "other", "train")[0] != records(trained, "train")[0]
     assert result(tmp_path / "other")["seed"] == 2
 
 
@@ -136,7 +152,7 @@ def test_layers_choose_the_model(data, tmp_path, layers, name, primal):
     assert result(folder)["model"] == name
     assert result(folder)["test"]["accuracy"] >= 0.75
     assert len(json.loads((folder / "analysis.json").read_text())["layers"]) == primal
-    assert {len(r["objective"]) for r in metrics(folder)} == {primal}
+    assert {len(r["objective"]) for r in metrics(folder)[1:]} == {primal}
 
 
 @pytest.mark.parametrize(("pooling", "padding", "features"), [("flatten", "respect", 12 * 16), ("mean", "ignore", 16)])
@@ -145,7 +161,7 @@ def test_pooling_and_padding(data, tmp_path, pooling, padding, features):
     done(run("train", *TINY, *LEARNING, "--data", data, "--run", tmp_path / "run", *choice))
     with safe_open(tmp_path / "run" / "best" / "model.safetensors", "pt") as file:
         assert list(file.get_slice("head.weight").get_shape()) == [3, features]
-    losses = [r["task_loss"] for r in metrics(tmp_path / "run") if r["kind"] == "epoch"]
+    losses = [r["task_loss"] for r in records(tmp_path / "run", "train")]
     assert losses[-1] < losses[0]
 
 
@@ -167,7 +183,7 @@ def test_patience_ends_a_run_that_no_longer_gets_better(data, tmp_path):
     still = ("--set", "optimizer.lr=0", "--set", "train.epochs=50", "--set", "train.patience=2")
     output = done(run("train", *TINY, "--data", data, "--run", tmp_path / "run", *still))
     assert "epoch 1 of 3 by" in output
-    assert Counter(r["kind"] for r in metrics(tmp_path / "run")) == {"epoch": 3, "evaluation": 3}
+    assert [r["kind"] for r in metrics(tmp_path / "run")] == ["metric", *["train", "evaluation"] * 3]
 
 
 WRONG_SETTINGS = {
@@ -179,6 +195,12 @@ WRONG_SETTINGS = {
     "range": (["--set", "model.heads=3"], "16 is not divisible by 3 heads"),
     "protocol": (["--protocol", "kind"], "--protocol: kind not in {honest,paper}"),
     "set": (["--set", "data.set=Tyny"], 'data set "Tyny": expected Tyny_TRAIN.ts and Tyny_TEST.ts'),
+    "length": (["--set", "train.epochs=0"], "train.length: expected at least 1 epoch, got 0 epochs"),
+    "span": (
+        ["--set", "train.length=5 hours"],
+        'train.length: expected a length such as "5000 steps" or "100 epochs", got "5 hours"',
+    ),
+    "precision": (["--set", "train.precision=half"], "expected one of float32, bfloat16, auto, got"),
     "file": (["--train", "absent.csv"], "absent.csv"),
     "only test": (["--test", "absent.csv"], "data.test: given without data.train"),
 }

@@ -6,17 +6,18 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "report/fake_run.h"
 #include "report/page_files.h"
 #include "report/report_page.h"
 #include "report/sweep_page.h"
+#include "run/run.h"
 #include "support/errors.h"
+#include "support/fake_run.h"
 #include "support/files.h"
 
 namespace {
 
-using primal::report::load_run;
 using primal::report::report_page;
+using primal::run::load_run;
 using primal::tests::FakeRun;
 
 using ReportPage = primal::tests::FolderTest;
@@ -62,7 +63,7 @@ TEST_F(ReportPage, HoldsTheFiguresOfARun) {
   EXPECT_EQ(data["kind"], "runs");
   EXPECT_TRUE(data["comparison"].is_null());
   const auto& run = data["runs"][0];
-  EXPECT_EQ(run["epochs"]["taskLoss"], nlohmann::json({1.5, 1.5, 1.5}));
+  EXPECT_EQ(run["training"]["taskLoss"], nlohmann::json({1.5, 1.5, 1.5}));
   EXPECT_EQ(run["result"]["test"]["hits"], 8);
   EXPECT_EQ(run["result"]["test"]["cases"], 10);
   EXPECT_EQ(run["layers"][0]["lambda"]["mean"], nlohmann::json({0.45, 0.35, 0.25})) << "each head is sorted first";
@@ -74,7 +75,7 @@ TEST_F(ReportPage, ShowsAnUnfinishedRun) {
   fake.result = nullptr;
   const std::string page = report_page({load_run(fake.write(folder / "half"))});
   EXPECT_TRUE(data_of(page)["runs"][0]["result"].is_null());
-  EXPECT_NE(page.find("half: unfinished, 3 epochs"), page.npos);
+  EXPECT_NE(page.find("half: unfinished, 30 steps"), page.npos);
 }
 
 TEST_F(ReportPage, HostileNamesStayText) {
@@ -144,7 +145,7 @@ TEST(SweepTable, AlignsItsColumnsAndMarksTheBest) {
 
 TEST(SweepTable, WritesR2AsItIs) {
   primal::report::SweepResults results = sweep();
-  results.measure = primal::train::Measure::r2;
+  results.metric = primal::run::r2_metric();
   results.part = "validation";
   const std::string table = primal::report::sweep_table(results);
   EXPECT_EQ(table.substr(0, table.find('\n')), "  model.rank  validation R2     +-  seeds  seconds  run");

@@ -73,8 +73,8 @@ std::vector<std::string> records(const std::string& file) {
 /// Field number -> its value: little-endian bytes of numbers, contents of the rest.
 using Fields = std::map<std::uint64_t, std::string>;
 
-base::Fields decode(const std::string& message) {
-  base::Fields fields;
+Fields decode(const std::string& message) {
+  Fields fields;
   std::size_t at = 0;
   const auto varint = [&] {
     std::uint64_t value = 0;
@@ -112,7 +112,7 @@ base::Fields decode(const std::string& message) {
 double wall_time(const Fields& event) { return std::bit_cast<double>(little_endian(event.at(1))); }
 std::int64_t step(const Fields& event) { return static_cast<std::int64_t>(little_endian(event.at(2))); }
 /// Of an event with a summary of one value.
-base::Fields value_of(const Fields& event) { return decode(decode(event.at(5)).at(1)); }
+Fields value_of(const Fields& event) { return decode(decode(event.at(5)).at(1)); }
 float simple_value(const Fields& value) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(little_endian(value.at(2))));
 }
@@ -149,7 +149,7 @@ TEST_F(EventFileTest, HoldsScalars) {
   ASSERT_EQ(events.size(), 3U);
   EXPECT_EQ(wall_time(events[1]), kStart);
   EXPECT_EQ(step(events[1]), 7);
-  EXPECT_EQ(value_of(events[1]), (base::Fields{{1, "train/loss"}, {2, std::string("\0\0\x80\x3E", 4)}}));
+  EXPECT_EQ(value_of(events[1]), (Fields{{1, "train/loss"}, {2, std::string("\0\0\x80\x3E", 4)}}));
   EXPECT_EQ(step(events[2]), std::int64_t{1} << 40);
   EXPECT_EQ(value_of(events[2]).at(1), "Genauigkeit in Zürich");
   EXPECT_EQ(simple_value(value_of(events[2])), 1.0F / 3);

@@ -3,17 +3,17 @@
 
 #include <cmath>
 
-#include "report/fake_run.h"
-#include "report/parse_run.h"
-#include "report/run.h"
+#include "run/classification.h"
+#include "run/run.h"
 #include "support/errors.h"
+#include "support/fake_run.h"
 #include "support/files.h"
 
 namespace {
 
-using primal::report::load_run;
-using primal::report::Metrics;
-using primal::report::parse_metrics;
+using primal::run::load_run;
+using primal::run::Metrics;
+using primal::run::parse_metrics;
 using primal::tests::error_of;
 using primal::tests::FakeRun;
 
@@ -23,13 +23,13 @@ TEST_F(LoadRun, ReadsEveryFile) {
   const auto run = load_run(FakeRun().write(folder / "a"));
   EXPECT_EQ(run.name, "a");
   EXPECT_EQ(run.config.number("loss.eta"), 0.1);
-  ASSERT_EQ(run.metrics.epochs.size(), 3u);
-  EXPECT_EQ(run.metrics.epochs[2].step, 30);
-  EXPECT_EQ(run.metrics.epochs[2].task_loss, 1.5);
+  ASSERT_EQ(run.metrics.training.size(), 3u);
+  EXPECT_EQ(run.metrics.training[2].step, 30);
+  EXPECT_EQ(run.metrics.training[2].task_loss, 1.5);
   EXPECT_EQ(run.metrics.split("validation").size(), 3u);
   EXPECT_TRUE(run.metrics.split("test").empty());
-  const auto result = run.result.value_or(primal::report::Result());
-  EXPECT_EQ(result.test.classes, primal::tests::kHostileNames);
+  const auto result = run.result.value_or(primal::run::Result());
+  EXPECT_EQ(primal::run::class_details(result.test.value()).value().classes, primal::tests::kHostileNames);
   EXPECT_TRUE(std::isnan(result.validation_score));
   ASSERT_EQ(run.layers.size(), 1u);
   EXPECT_EQ(run.layers[0].lambda[1][0], 0.6);
@@ -47,12 +47,12 @@ TEST_F(LoadRun, UnfinishedRunHasNoResult) {
   const auto run = load_run(fake.write(folder));
   EXPECT_FALSE(run.result);
   EXPECT_TRUE(run.layers.empty());
-  EXPECT_EQ(run.metrics.epochs.size(), 3u);
+  EXPECT_EQ(run.metrics.training.size(), 3u);
 }
 
 TEST_F(LoadRun, RunThatHasJustBegunHasNoMetrics) {
   write("config.toml", "[run]\n");
-  EXPECT_TRUE(load_run(folder).metrics.epochs.empty());
+  EXPECT_TRUE(load_run(folder).metrics.training.empty());
 }
 
 TEST_F(LoadRun, NamesWhatIsNoRun) {
@@ -79,18 +79,18 @@ TEST_F(LoadRun, LambdaMustFitTheRank) {
 TEST_F(LoadRun, ResultMayHaveNoBestEpoch) {
   FakeRun fake;
   fake.result["best_epoch"] = -1;
-  const auto result = load_run(fake.write(folder)).result.value_or(primal::report::Result());
+  const auto result = load_run(fake.write(folder)).result.value_or(primal::run::Result());
   EXPECT_EQ(result.epochs, 3);
-  EXPECT_EQ(result.best_epoch, 0);
+  EXPECT_EQ(result.best_epoch, -1);
 }
 
 TEST(ParseMetrics, LeavesOutACutLastLine) {
   const std::string whole = FakeRun::epoch_line(1) + "\n";
   const std::string next = FakeRun::epoch_line(2);
-  EXPECT_EQ(parse_metrics(whole + next.substr(0, next.size() / 2), "m").epochs.size(), 1u);
-  EXPECT_EQ(parse_metrics(whole + next, "m").epochs.size(), 2u) << "complete, only its line feed is missing";
-  EXPECT_EQ(parse_metrics(whole, "m").epochs.size(), 1u);
-  EXPECT_TRUE(parse_metrics("", "m").epochs.empty());
+  EXPECT_EQ(parse_metrics(whole + next.substr(0, next.size() / 2), "m").training.size(), 1u);
+  EXPECT_EQ(parse_metrics(whole + next, "m").training.size(), 2u) << "complete, only its line feed is missing";
+  EXPECT_EQ(parse_metrics(whole, "m").training.size(), 1u);
+  EXPECT_TRUE(parse_metrics("", "m").training.empty());
 }
 
 TEST(ParseMetrics, AnyOtherBadLineIsAnErrorWithItsNumber) {
@@ -103,7 +103,7 @@ TEST(ParseMetrics, AnyOtherBadLineIsAnErrorWithItsNumber) {
   EXPECT_EQ(error("7"), "runs/a/metrics.jsonl:3: expected an object, got 7");
   EXPECT_EQ(error("{}"), "runs/a/metrics.jsonl:3: field \"kind\": is missing");
   EXPECT_EQ(error("{\"kind\":\"epoch\",\"epoch\":-1}"),
-            "runs/a/metrics.jsonl:3: field \"epoch\": expected a whole number from 0, got -1");
+            "runs/a/metrics.jsonl:3: field \"epoch\": expected a number from 0, got -1.000000");
   EXPECT_EQ(error("{\"kind\":\"epoch\",\"epoch\":1,\"step\":1,\"loss\":\"x\"}"),
             "runs/a/metrics.jsonl:3: field \"loss\": expected a number, got a value of kind string");
   EXPECT_EQ(error("{\"kind\":\"evaluation\",\"split\":\"x\"}"),
@@ -113,9 +113,9 @@ TEST(ParseMetrics, AnyOtherBadLineIsAnErrorWithItsNumber) {
 TEST(ParseMetrics, NullIsNotANumberAndUnknownKindsAreLeftOut) {
   const Metrics metrics = parse_metrics(
       "{\"kind\":\"epoch\",\"epoch\":1,\"step\":1,\"loss\":null,\"task_loss\":null}\n{\"kind\":\"later\"}\n", "m");
-  ASSERT_EQ(metrics.epochs.size(), 1u);
-  EXPECT_TRUE(std::isnan(metrics.epochs[0].task_loss));
-  EXPECT_TRUE(std::isnan(metrics.epochs[0].score));
+  ASSERT_EQ(metrics.training.size(), 1u);
+  EXPECT_TRUE(std::isnan(metrics.training[0].task_loss));
+  EXPECT_TRUE(std::isnan(metrics.training[0].score));
 }
 
 TEST(ParseMetrics, RepeatedStepsOfAResumedRunHoldTheLaterLine) {
@@ -125,8 +125,8 @@ TEST(ParseMetrics, RepeatedStepsOfAResumedRunHoldTheLaterLine) {
   }
   text += FakeRun::evaluation_line(1, "test") + "\n";  // the one of the best epoch, at the end
   const Metrics metrics = parse_metrics(text, "m");
-  ASSERT_EQ(metrics.epochs.size(), 2u);
-  EXPECT_EQ(metrics.epochs[1].epoch, 2);
+  ASSERT_EQ(metrics.training.size(), 2u);
+  EXPECT_EQ(metrics.training[1].epoch, 2);
   EXPECT_EQ(metrics.split("validation").size(), 2u);
   EXPECT_EQ(metrics.split("test").size(), 1u);
 }

@@ -3,14 +3,16 @@
 #include <torch/utils.h>
 
 #include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 
+#include "run/classification.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/tensors.h"
 #include "tasks/time_series/augment.h"
-#include "tasks/time_series/problem.h"
-#include "tasks/time_series/run.h"
-#include "tasks/training.h"
+#include "tasks/time_series/batches.h"
+#include "tasks/time_series/task.h"
 
 namespace primal::tasks {
 namespace {
@@ -47,7 +49,7 @@ class TimeSeriesTest : public tests::FolderTest {
     config.model.heads = 2;
     config.model.feed_forward = 16;
     config.model.rank = 3;
-    config.train.epochs = 2;
+    config.train.length = base::epochs(2);
     config.run.threads = 1;
   }
   data::SearchPath search() const { return {{folder}}; }
@@ -56,32 +58,75 @@ class TimeSeriesTest : public tests::FolderTest {
 };
 
 TEST_F(TimeSeriesTest, TheHonestProtocolReadsNoTestBeforeTheEnd) {
-  std::vector<std::string> reads;
-  const SeriesData data(config, search());
-  const TrainingData training = data.load_training(/*hold_out=*/true);
-  EXPECT_EQ(training.train.cases(), 16);
-  EXPECT_EQ(training.validation.cases(), 4);
-  TimeSeriesProblem problem(config, training, [&](const SeriesFacts& facts) {
-    reads.push_back("test");
-    return data.load_test(facts);
-  });
-  problem.loss(*problem.inputs({0, 1, 2}));
-  problem.evaluate(train::Part::validation);
-  EXPECT_TRUE(reads.empty());
-  problem.evaluate(train::Part::test);
-  problem.evaluate(train::Part::test);
-  EXPECT_EQ(reads.size(), 1u);
+  TimeSeriesTask task(config, {.search = search()});
+  EXPECT_EQ(task.examples(), 16);
+  std::filesystem::rename(folder / "T/T_TEST.ts", folder / "hidden.ts");
+  task.loss(*task.batch({0, 1, 2}, base::Random(1)));
+  task.evaluate(Part::validation);
+  EXPECT_ANY_THROW(task.evaluate(Part::test)) << "now it is looked for";
+  std::filesystem::rename(folder / "hidden.ts", folder / "T/T_TEST.ts");
+  task.evaluate(Part::test);
+  std::filesystem::remove(folder / "T/T_TEST.ts");
+  EXPECT_NO_THROW(task.evaluate(Part::test)) << "read once";
 }
 
 TEST_F(TimeSeriesTest, ThePaperProtocolReadsTestOnce) {
   config.run.protocol = Protocol::paper;
-  const SeriesData data(config, search());
-  const TrainingData training = data.load_training(/*hold_out=*/false);
-  ASSERT_TRUE(training.test);
-  EXPECT_EQ(training.test->values, data.load_test(training.facts).values);
-  TimeSeriesProblem problem(config, training,
-                            [](const SeriesFacts&) -> data::TimeSeriesSet { throw Error("TEST was read again"); });
-  EXPECT_NO_THROW(problem.evaluate(train::Part::test));
+  TimeSeriesTask task(config, {.search = search(), .hold_out = false});
+  std::filesystem::remove(folder / "T/T_TEST.ts");
+  EXPECT_NO_THROW(task.evaluate(Part::test));
+  EXPECT_TRUE(task.facts().contains("test_fingerprint"));
+}
+
+TEST_F(TimeSeriesTest, ATrainedTaskNeedsNoDataOfItsOwnForAFile) {
+  const TimeSeriesTask trained(config, {.search = search()});
+  const auto facts = write("run/data.json", trained.facts().dump());
+  std::filesystem::rename(folder / "T/T_TEST.ts", folder / "other.ts");
+  std::filesystem::remove(folder / "T/T_TRAIN.ts");
+  TimeSeriesTask task(config, {.search = search(), .facts = facts});
+  EXPECT_EQ(run::class_details(task.evaluate_file(folder / "other.ts"))->classes, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(task.describe({.file = folder / "other.ts"}), (folder / "other.ts").string() + ", 10 series");
+  EXPECT_TRUE(contains(error_of([&] { task.evaluate(Part::test); }), "T_TEST.ts"));
+}
+
+TEST_F(TimeSeriesTest, ABatchIsTheSameWheneverItIsMade) {
+  config.augment = {.noise = 0.1, .scale = 0.2, .warp = 0.5};
+  TimeSeriesTask task(config, {.search = search()});
+  const auto loss_of = [&](uint64_t seed) {
+    torch::manual_seed(3);  // of the dropout
+    return task.loss(*task.batch({0, 1, 2, 3}, base::Random(seed))).task;
+  };
+  const double first = loss_of(1);
+  EXPECT_NE(loss_of(2), first);
+  EXPECT_EQ(loss_of(1), first);
+}
+
+TEST_F(TimeSeriesTest, ClassWeightsBalanceTheLoss) {
+  const std::vector<int64_t> labels = {0, 0, 0, 1};
+  EXPECT_FALSE(class_weights({}, labels, 2).defined());
+  EXPECT_TRUE(tests::close(class_weights({.word = "balanced"}, labels, 2), torch::tensor({4.0 / 6, 2.0}), 1e-6));
+  EXPECT_TRUE(tests::close(class_weights({"", {1, 3}}, labels, 2), torch::tensor({4.0 / 6, 2.0}), 1e-6))
+      << "only the ratios count";
+  EXPECT_EQ(error_of([&] {
+              class_weights({"", {1, 2, 3}}, labels, 2);
+            }),
+            "loss.class_weights: expected 2 numbers, as there are classes, got 3");
+  EXPECT_EQ(error_of([&] {
+              class_weights({"", {1, -2}}, labels, 2);
+            }),
+            "loss.class_weights: expected numbers from 0, got -2");
+  EXPECT_TRUE(contains(error_of([&] { class_weights({"", {0, 0}}, labels, 2); }), "above 0, got none"));
+}
+
+// Two batches, weighed by their examples, give the gradient of one.
+TEST_F(TimeSeriesTest, WeightedLossesOfBatchesAddUp) {
+  config.loss.class_weights = {"", {1, 5}};
+  config.model.dropout = 0;
+  TimeSeriesTask task(config, {.search = search()});
+  const auto loss_of = [&](std::vector<int64_t> examples) {
+    return task.loss(*task.batch(std::move(examples), base::Random(1))).task;
+  };
+  EXPECT_NEAR((loss_of({0, 1, 2}) * 3 + loss_of({3}) * 1) / 4, loss_of({0, 1, 2, 3}), 1e-5);
 }
 
 TEST_F(TimeSeriesTest, ScalingComesFromTheTrainingPartAlone) {
@@ -95,7 +140,7 @@ TEST_F(TimeSeriesTest, ScalingComesFromTheTrainingPartAlone) {
 
 TEST_F(TimeSeriesTest, FactsComeBackFromTheirFile) {
   const SeriesFacts facts = SeriesData(config, search()).load_training(true).facts;
-  const SeriesFacts again = read_series_facts(write("data.json", to_text(facts)));
+  const SeriesFacts again = read_series_facts(write("data.json", to_json(facts).dump()));
   EXPECT_EQ(again.scaling, facts.scaling);
   EXPECT_EQ(again.classes, facts.classes);
   EXPECT_EQ(again.tokens, facts.tokens);
@@ -143,17 +188,16 @@ TEST_F(TimeSeriesTest, AShareOfTrainServesAsTestWhenThereIsNone) {
 }
 
 TEST_F(TimeSeriesTest, AugmentationKeepsEndsPaddingAndClass) {
-  torch::manual_seed(1);
   const torch::Tensor line = torch::arange(10, torch::kFloat32).view({1, 10, 1}).repeat({3, 1, 1});
   const torch::Tensor lengths = torch::tensor({10, 6, 1});
   models::SeriesBatch batch{.x = line.clone(), .padding = padding_mask(lengths, 10)};
   batch.x.masked_fill_(batch.padding.unsqueeze(-1), 0);
   const torch::Tensor before = batch.x.clone();
-  augment(batch, lengths, config);
+  augment(batch, lengths, config.augment, base::Random(7));
   EXPECT_TRUE(tests::same(batch.x, before));  // nothing asked for
 
   config.augment.warp = 0.9;
-  augment(batch, lengths, config);
+  augment(batch, lengths, config.augment, base::Random(7));
   EXPECT_FALSE(tests::close(batch.x, before, 1e-3));
   EXPECT_NEAR(batch.x[0][0][0].item<float>(), 0, 1e-6);
   EXPECT_NEAR(batch.x[0][9][0].item<float>(), 9, 1e-5);
@@ -161,38 +205,31 @@ TEST_F(TimeSeriesTest, AugmentationKeepsEndsPaddingAndClass) {
   EXPECT_TRUE((batch.x[0].slice(0, 1) - batch.x[0].slice(0, 0, 9)).ge(-1e-5).all().item<bool>());  // time runs forward
   config.augment.noise = 0.1;
   config.augment.scale = 0.1;
-  augment(batch, lengths, config);
+  augment(batch, lengths, config.augment, base::Random(7));
   EXPECT_EQ(batch.x.masked_select(batch.padding.unsqueeze(-1)).abs().sum().item<float>(), 0);
 }
 
 TEST_F(TimeSeriesTest, LayersDecideTheName) {
-  EXPECT_EQ(model_name(config), "PrimalFormer");
+  EXPECT_EQ(config.model_name(), "PrimalFormer");
   config.model.layers = {"softmax", "primal"};
-  EXPECT_EQ(model_name(config), "Primal.+");
+  EXPECT_EQ(config.model_name(), "Primal.+");
   config.model.layers = {"softmax", "softmax"};
-  EXPECT_EQ(model_name(config), "Transformer");
+  EXPECT_EQ(config.model_name(), "Transformer");
   config.model.layers = {"primal", "softmax"};
-  EXPECT_EQ(model_name(config), "mixed");
+  EXPECT_EQ(config.model_name(), "mixed");
 }
 
 TEST_F(TimeSeriesTest, ConfigurationsThatCannotWorkAreRefused) {
-  check(config);
+  config.check();
   config.model.heads = 3;
-  EXPECT_EQ(error_of([&] { check(config); }), "model.width: 8 is not divisible by 3 heads");
+  EXPECT_EQ(error_of([&] { config.check(); }), "model.width: 8 is not divisible by 3 heads");
   config.model.heads = 2;
   config.model.dropout = 1;
-  EXPECT_EQ(error_of([&] { check(config); }), "model.dropout: expected at least 0 and below 1, got 1");
+  EXPECT_EQ(error_of([&] { config.check(); }), "model.dropout: expected at least 0 and below 1, got 1");
   config.model.dropout = 0;
   config.run.refit = true;
   config.run.protocol = Protocol::paper;
-  EXPECT_TRUE(contains(error_of([&] { check(config); }), "run.refit"));
-}
-
-TEST(MeanDeviation, IsThatOfASample) {
-  const MeanDeviation result = mean_deviation({1, 2, 3});
-  EXPECT_DOUBLE_EQ(result.mean, 2);
-  EXPECT_DOUBLE_EQ(result.deviation, 1);
-  EXPECT_EQ(mean_deviation({0.5}).deviation, 0);
+  EXPECT_TRUE(contains(error_of([&] { config.check(); }), "run.refit"));
 }
 
 }  // namespace

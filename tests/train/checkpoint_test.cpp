@@ -6,10 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "run/run_directory.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/tensors.h"
-#include "run/run_directory.h"
 
 namespace primal::train {
 namespace {

@@ -172,8 +172,8 @@ TEST(Optimizer, OnlyParametersThatDecayDecay) {
     set_gradient(p, values({0}));
     set_gradient(q, values({0}));
     optimizer.step(0.1);
-    EXPECT_LT(p.item<double>(), 2) << name_of(kind);
-    EXPECT_EQ(q.item<double>(), 2) << name_of(kind);
+    EXPECT_LT(p.item<double>(), 2) << base::name_in(kOptimizerNames, kind);
+    EXPECT_EQ(q.item<double>(), 2) << base::name_in(kOptimizerNames, kind);
   }
 }
 
@@ -234,10 +234,10 @@ TEST(Optimizer, AConvergedModelHasNoDenormalNumbers) {
     }
     for (const auto& [name, tensor] : optimizer.state()) {
       if (tensor.scalar_type() != at::kFloat) continue;
-      EXPECT_EQ(denormals(tensor), 0) << name_of(kind) << " " << name;
+      EXPECT_EQ(denormals(tensor), 0) << base::name_in(kOptimizerNames, kind) << " " << name;
     }
-    EXPECT_EQ(denormals(p), 0) << name_of(kind);
-    EXPECT_TRUE(p.isfinite().all().item<bool>()) << name_of(kind);
+    EXPECT_EQ(denormals(p), 0) << base::name_in(kOptimizerNames, kind);
+    EXPECT_TRUE(p.isfinite().all().item<bool>()) << base::name_in(kOptimizerNames, kind);
   }
 }
 
@@ -318,8 +318,10 @@ TEST(Optimizer, ParametersThatItCannotUpdateAreRefused) {
 }
 
 TEST(Optimizer, NamesGoBothWays) {
-  for (const OptimizerKind kind : kAllKinds) EXPECT_EQ(optimizer_kind(name_of(kind)), kind);
-  EXPECT_EQ(error_of([] { optimizer_kind("adagrad"); }),
+  for (const OptimizerKind kind : kAllKinds) {
+    EXPECT_EQ(base::named(kOptimizerNames, "optimizer", base::name_in(kOptimizerNames, kind)), kind);
+  }
+  EXPECT_EQ(error_of([] { base::named(kOptimizerNames, "optimizer", "adagrad"); }),
             "optimizer \"adagrad\" is unknown, expected one of adamw, adam, radam, radam_published, sgd");
 }
 

@@ -4,8 +4,8 @@
 #include <set>
 #include <utility>
 
-#include "base/text.h"
 #include "base/number.h"
+#include "base/text.h"
 
 namespace primal::data {
 namespace {

@@ -3,9 +3,9 @@
 #include <limits>
 #include <map>
 
-#include "data/series/csv_header.h"
-#include "base/text.h"
 #include "base/number.h"
+#include "base/text.h"
+#include "data/series/csv_header.h"
 #include "data/series/series_reader.h"
 
 namespace primal::data {
@@ -119,8 +119,8 @@ void CsvReader::read_id(std::string_view line, Series& into) {
   into.line = lines_.line_number();
   const auto [before, is_new] = first_lines_.emplace(into.id, into.line);
   if (is_new) return;
-  lines_.fail("series ", base::in_quotes(into.id), ": expected its rows to stand together, got one apart from those of line ",
-              before->second);
+  lines_.fail("series ", base::in_quotes(into.id),
+              ": expected its rows to stand together, got one apart from those of line ", before->second);
 }
 
 /// Gives the end of the cell.
@@ -158,7 +158,8 @@ float CsvReader::read_odd_value(std::string_view cell, std::size_t column) const
   float value = 0;
   const base::Reading reading = base::read_number(cell, value);
   if (reading == base::Reading::kNumber) return value;
-  if (reading == base::Reading::kMissing || reading == base::Reading::kEmpty) return std::numeric_limits<float>::quiet_NaN();
+  if (reading == base::Reading::kMissing || reading == base::Reading::kEmpty)
+    return std::numeric_limits<float>::quiet_NaN();
   lines_.fail("column ", column + 1, ": expected ", base::describe<float>(reading, cell));
 }
 
@@ -187,8 +188,8 @@ void CsvReader::read_label(std::string_view cell, Series& into) {
     into.label = cell;
     label_line_ = lines_.line_number();
   } else if (*into.label != cell) {
-    lines_.fail("series ", base::in_quotes(into.id), ": expected label ", base::in_quotes(*into.label), " as in line ", label_line_,
-                ", got ", base::in_quotes(cell));
+    lines_.fail("series ", base::in_quotes(into.id), ": expected label ", base::in_quotes(*into.label), " as in line ",
+                label_line_, ", got ", base::in_quotes(cell));
   }
 }
 
@@ -213,8 +214,8 @@ void CsvReader::finish(Series& into) const {
   }
   const bool complete = (into.label || !header_.has_labels) && (into.target || !header_.has_targets);
   if (complete) return;
-  lines_.fail_at(into.line, "series ", base::in_quotes(into.id), ": expected a ", header_.has_labels ? "label" : "target",
-                 " in one of its rows, got none");
+  lines_.fail_at(into.line, "series ", base::in_quotes(into.id), ": expected a ",
+                 header_.has_labels ? "label" : "target", " in one of its rows, got none");
 }
 
 }  // namespace

@@ -81,12 +81,12 @@ void LineSource::check_line() {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (line_number_ == 1 && line_.starts_with(kByteOrderMark)) line_.remove_prefix(kByteOrderMark.size());
   if (const std::size_t zero = line_.find('\0'); zero != line_.npos) {
-    base::fail("expected text, got a zero byte at column ", zero + 1, " (is the file binary or UTF-16?)");
+    fail("expected text, got a zero byte at column ", zero + 1, " (is the file binary or UTF-16?)");
   }
   if (line_number_ > 1) return;
   const std::size_t end = line_.find('\r');
   if (end != line_.npos && line_.find_first_not_of('\r', end) != line_.npos) {
-    base::fail("expected lines that end in LF or CR LF, got a CR alone at column ", end + 1);
+    fail("expected lines that end in LF or CR LF, got a CR alone at column ", end + 1);
   }
 }
 

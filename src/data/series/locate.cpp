@@ -48,10 +48,10 @@ void add_sets_in(const fs::path& directory, std::map<std::string, fs::path>& fou
   std::vector<std::string> known;
   for (const Found& found : list(path)) known.push_back(found.name);
   const std::optional<std::string> meant = base::nearest(name, known);
-  base::fail("data set " + base::in_quotes(name), "expected ", name, kTrain, " and ", name, kTest, " in DIR/", name, ", DIR/uea/",
-       name, " or DIR, got none for DIR = ", where.empty() ? "(no directory)" : where, "; ",
-       meant ? "did you mean " + *meant + "? If not, " : std::string(), "put the files of the UEA archive into data/",
-       name, " or set PRIMAL_DATA to the directory that has them");
+  base::fail("data set " + base::in_quotes(name), "expected ", name, kTrain, " and ", name, kTest, " in DIR/", name,
+             ", DIR/uea/", name, " or DIR, got none for DIR = ", where.empty() ? "(no directory)" : where, "; ",
+             meant ? "did you mean " + *meant + "? If not, " : std::string(),
+             "put the files of the UEA archive into data/", name, " or set PRIMAL_DATA to the directory that has them");
 }
 
 }  // namespace

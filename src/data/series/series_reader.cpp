@@ -5,8 +5,8 @@
 #include <set>
 #include <tuple>
 
-#include "base/text.h"
 #include "base/number.h"
+#include "base/text.h"
 
 namespace primal::data {
 namespace {
@@ -43,7 +43,7 @@ std::vector<std::string> sorted_classes(const std::set<std::string>& names) {
 void check_same(const std::string& file_name, const Series& series, std::string_view what, bool expected, bool has) {
   if (has == expected) return;
   base::fail(file_name + ":" + std::to_string(series.line), "series ", base::in_quotes(series.id), ": expected ",
-       expected ? "a " : "no ", what, " as for the first series, got ", has ? "one" : "none");
+             expected ? "a " : "no ", what, " as for the first series, got ", has ? "one" : "none");
 }
 
 void append(TimeSeriesSet& set, Series& series) {

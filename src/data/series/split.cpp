@@ -7,8 +7,8 @@
 #include <numeric>
 #include <sstream>
 
-#include "data/series/prepare.h"
 #include "base/random.h"
+#include "data/series/prepare.h"
 
 namespace primal::data {
 namespace {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "base/text.h"
 #include "base/number.h"
+#include "base/text.h"
 
 namespace primal::data {
 namespace {
@@ -52,7 +52,8 @@ void read_class_label(const Directive& directive, TsHeader& header) {
   while (!names.empty() && header.has_labels) {
     const std::string_view name = take_word(names);
     if (!base::is_utf8(name)) directive.fail("names of classes in UTF-8");
-    if (!seen.insert(name).second) directive.lines.fail(directive.name, ": class ", base::in_quotes(name), " is given twice");
+    if (!seen.insert(name).second)
+      directive.lines.fail(directive.name, ": class ", base::in_quotes(name), " is given twice");
     header.class_names.emplace_back(name);
   }
   if (header.has_labels && header.class_names.empty()) directive.fail("the names of the classes after true");

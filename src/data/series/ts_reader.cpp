@@ -4,8 +4,8 @@
 #include <set>
 
 #include "base/nearest.h"
-#include "base/text.h"
 #include "base/number.h"
+#include "base/text.h"
 #include "data/series/series_reader.h"
 #include "data/series/ts_header.h"
 
@@ -114,8 +114,8 @@ void TsReader::read_label(std::string_view text, Series& into) const {
     into.label = text;
   } else {
     const std::optional<std::string> meant = base::nearest(text, header_.class_names);
-    lines_.fail("expected a class of @classLabel such as ", base::in_quotes(meant.value_or(header_.class_names.front())),
-                ", got ", base::in_quotes(text));
+    lines_.fail("expected a class of @classLabel such as ",
+                base::in_quotes(meant.value_or(header_.class_names.front())), ", got ", base::in_quotes(text));
   }
 }
 

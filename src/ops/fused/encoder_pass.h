@@ -1,7 +1,8 @@
 // The steps of a fused encoder layer that its forward and its backward pass share.
 #pragma once
 
-#include "ops/fused/encoder_layer.h"
+#include "ops/fused/attention_pass.h"
+#include "ops/fused/encoder_layer_arguments.h"
 
 namespace primal::ops::fused {
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tasks/ksvd.h"
+
 namespace primal::tasks {
 
 namespace {
@@ -68,12 +70,6 @@ Judged judge(const torch::Tensor& outputs, const torch::Tensor& right, const Ser
   }
   return {mean_cross_entropy(outputs, right, labels),
           static_cast<double>(outputs.argmax(1).eq(right).sum().item<int64_t>())};
-}
-
-std::vector<double> mean_objectives(const std::vector<KsvdTerms>& terms) {
-  std::vector<double> means;
-  for (const KsvdTerms& layer : terms) means.push_back(layer.objective().detach().mean().item<double>());
-  return means;
 }
 
 Examiner::Examiner(const data::TimeSeriesSet& set, const SeriesFacts& facts)

@@ -38,9 +38,6 @@ struct LabelOptions {
 Judged judge(const torch::Tensor& outputs, const torch::Tensor& right, const SeriesFacts& facts,
              const LabelOptions& labels);
 
-/// Mean J of each primal layer.
-std::vector<double> mean_objectives(const std::vector<KsvdTerms>& terms);
-
 /// Collects the answers of a model to the cases of a set.
 class Examiner {
  public:

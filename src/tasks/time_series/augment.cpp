@@ -26,8 +26,7 @@ torch::Tensor warped(const torch::Tensor& x, const torch::Tensor& lengths, doubl
   const int64_t batch = x.size(0), tokens = x.size(1);
   const torch::Tensor last = (lengths - 1).clamp_min(1).to(x.scalar_type()).unsqueeze(1);  // [B, 1]
   const torch::Tensor knot = uniform({batch, 1}, random) * 0.6 + 0.2;
-  const torch::Tensor moved =
-      knot + (uniform({batch, 1}, random) * 2 - 1) * share * at::minimum(knot, 1 - knot);
+  const torch::Tensor moved = knot + (uniform({batch, 1}, random) * 2 - 1) * share * at::minimum(knot, 1 - knot);
   const torch::Tensor instant = (torch::arange(tokens, x.options()).unsqueeze(0) / last).clamp_max(1);  // [B, N]
   const torch::Tensor source =
       at::where(instant < knot, instant * moved / knot, 1 - (1 - instant) * (1 - moved) / (1 - knot)) * last;

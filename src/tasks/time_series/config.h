@@ -8,6 +8,7 @@
 #include "tasks/class_weights.h"
 #include "tasks/config.h"
 #include "tasks/encoder_config.h"
+#include "tasks/ksvd.h"
 
 namespace primal::tasks {
 

@@ -1,5 +1,6 @@
 #include "tasks/time_series/data_info.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -59,8 +60,8 @@ DataInfo info_of(const std::vector<std::pair<std::string, data::TimeSeriesSet>>&
 }
 
 bool is_file_name(const std::string& name) {
-  return name == "-" || std::filesystem::path(name).has_parent_path() || name.ends_with(".ts") || name.ends_with(".csv") ||
-         std::filesystem::exists(name);
+  return name == "-" || std::filesystem::path(name).has_parent_path() || name.ends_with(".ts") ||
+         name.ends_with(".csv") || std::filesystem::exists(name);
 }
 
 // The set that a preset such as uea/NAME is of; "" if this is no such name.
@@ -77,9 +78,12 @@ std::optional<DataInfo> series_info(const std::string& name, const data::SearchP
   if (set.empty() && is_file_name(name)) {
     return info_of({{name, data::read_series(name, {.labels_optional = true})}});
   }
-  const data::Located found = data::locate(search, set.empty() ? name : set);
-  return info_of({{found.train.string(), data::read_series(found.train)},
-                  {found.test.string(), data::read_series(found.test)}});
+  const std::string& wanted = set.empty() ? name : set;
+  const auto sets = data::list(search);
+  if (std::ranges::none_of(sets, [&](const data::Found& one) { return one.name == wanted; })) return std::nullopt;
+  const data::Located found = data::locate(search, wanted);
+  return info_of(
+      {{found.train.string(), data::read_series(found.train)}, {found.test.string(), data::read_series(found.test)}});
 }
 
 }  // namespace primal::tasks

@@ -28,7 +28,7 @@ std::optional<StandIn> stand_in(const std::string& preset, const data::SearchPat
   const std::string name = preset.substr(kPrefix.size());
   const auto sets = data::list(search);
   if (std::ranges::none_of(sets, [&](const data::Found& set) { return set.name == name; })) return std::nullopt;
-  return StandIn{kOwnFilesPreset, {"data.set=" + name}};
+  return StandIn{own_files_preset(), {"data.set=" + name}};
 }
 
 }  // namespace

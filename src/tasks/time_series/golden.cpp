@@ -80,7 +80,8 @@ train::Optimizer optimizer_of(const GoldenFile& file, const torch::nn::Module& n
   std::vector<train::Optimizer::Parameter> parameters;
   for (const auto& item : network.named_parameters()) parameters.push_back({item.key(), item.value()});
   return {std::move(parameters),
-          {.kind = base::named(train::kOptimizerNames, "optimizer", file.text("optimizer")), .lr = file.number<double>("lr")}};
+          {.kind = base::named(train::kOptimizerNames, "optimizer", file.text("optimizer")),
+           .lr = file.number<double>("lr")}};
 }
 
 Tensors expected_pass(const GoldenFile& file) {

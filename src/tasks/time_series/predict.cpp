@@ -5,10 +5,10 @@
 #include <charconv>
 #include <numeric>
 
+#include "base/format.h"
 #include "data/series/series_reader.h"
 #include "tasks/time_series/answers.h"
 #include "tasks/time_series/batches.h"
-#include "base/format.h"
 
 namespace primal::tasks {
 

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "primal/error.h"
-#include "primal/ksvd.h"
+#include "tasks/ksvd.h"
 #include "tasks/time_series/augment.h"
 #include "tasks/time_series/batches.h"
 #include "tasks/time_series/predict.h"
@@ -105,14 +105,10 @@ train::BatchLoss TimeSeriesTask::loss(train::Batch& batch) {
       judge(outputs, series.right, facts_, {.smoothing = config_.loss.label_smoothing, .weights = class_weights_});
   train::BatchLoss result{.total = task,
                           .task = task.item<double>(),
-                          .objective = mean_objectives(terms),
+                          .objective = {},
                           .score = score,
                           .tokens = series.batch.padding.numel()};
-  if (config_.loss.eta > 0 && !terms.empty()) {
-    const torch::Tensor ksvd = ksvd_loss(terms, config_.loss.eta, config_.loss.reduction);
-    result.ksvd = ksvd.item<double>();
-    result.total = task + ksvd;
-  }
+  add_ksvd(result, terms, config_.loss);
   return result;
 }
 
@@ -158,8 +154,7 @@ std::vector<std::string> TimeSeriesTask::notes() const {
 std::string TimeSeriesTask::describe(const DataChoice& choice) {
   const data::TimeSeriesSet& set = chosen(choice);
   constexpr const char* kNames[] = {" TRAIN", " validation part", " TEST"};
-  const std::string name =
-      choice.file ? choice.file->string() : facts_.name + kNames[static_cast<size_t>(choice.part)];
+  const std::string name = choice.file ? choice.file->string() : facts_.name + kNames[static_cast<size_t>(choice.part)];
   return name + ", " + std::to_string(first_cases(set, choice.examples).size()) + " series";
 }
 

@@ -40,8 +40,8 @@ class TimeSeriesTask : public Task {
 
   TimeSeriesConfig config_;
   Opening opening_;
-  std::optional<SeriesData> source_;   // of a trained run: when it is asked for
-  std::optional<TrainingData> data_;   // likewise
+  std::optional<SeriesData> source_;                  // of a trained run: when it is asked for
+  std::optional<TrainingData> data_;                  // likewise
   std::map<std::string, data::TimeSeriesSet> files_;  // read once each
   SeriesFacts facts_;
   torch::Tensor class_weights_;  // undefined: none

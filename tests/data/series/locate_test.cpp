@@ -12,9 +12,9 @@
 namespace {
 
 namespace fs = std::filesystem;
+using primal::base::nearest;
 using primal::data::list;
 using primal::data::locate;
-using primal::base::nearest;
 using primal::data::search_path;
 using primal::data::SearchPath;
 using primal::tests::error_of;

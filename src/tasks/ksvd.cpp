@@ -1,0 +1,40 @@
+#include "tasks/ksvd.h"
+
+#include <ATen/ATen.h>
+
+#include "base/text.h"
+
+namespace primal::tasks {
+
+namespace {
+
+constexpr base::Names<KsvdReduction, 2> kReductionNames{
+    {{"per_sample", KsvdReduction::per_sample}, {"batch_mean", KsvdReduction::batch_mean}}};
+
+}  // namespace
+
+void add_settings(base::Settings& settings, KsvdOptions& ksvd) {
+  settings.add("loss.eta", &ksvd.eta, "weight of the KSVD term");
+  settings.add("loss.ksvd_reduction", base::choice(ksvd.reduction, kReductionNames),
+               "per_sample: mean of J^2; batch_mean: square of the mean of J (published for LRA and images)");
+}
+
+void check(const KsvdOptions& ksvd) {
+  if (ksvd.eta < 0) base::fail("loss.eta", "expected at least 0, got ", ksvd.eta);
+}
+
+std::vector<double> mean_objectives(const std::vector<KsvdTerms>& terms) {
+  std::vector<double> means;
+  for (const KsvdTerms& layer : terms) means.push_back(layer.objective().detach().mean().item<double>());
+  return means;
+}
+
+void add_ksvd(train::BatchLoss& loss, const std::vector<KsvdTerms>& terms, const KsvdOptions& options) {
+  loss.objective = mean_objectives(terms);
+  if (options.eta == 0 || terms.empty()) return;
+  const torch::Tensor ksvd = ksvd_loss(terms, options.eta, options.reduction);
+  loss.ksvd = ksvd.item<double>();
+  loss.total = loss.total + ksvd;
+}
+
+}  // namespace primal::tasks
