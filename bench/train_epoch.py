@@ -29,13 +29,13 @@ PROGRAM = ROOT / "build" / "release" / "bin" / "primal"
 def program_epochs(options: argparse.Namespace) -> tuple[list[float], float]:
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run"
-        command = [PROGRAM, "train", f"uea/{options.set}", "--protocol", "paper", "--run", run]
+        command = [PROGRAM, "train", f"uea/{options.set}", "--protocol", "paper", "--no-report", "--run", run]
         command += ["--threads", str(options.threads), "--set", f"train.epochs={options.epochs + 1}"]
         command += ["--set", "train.checkpoint_seconds=3600"]
         subprocess.run(list(map(str, command)), check=True, capture_output=True)
         records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
         memory = json.loads((run / "result.json").read_text())["peak_memory_mb"]
-        return [r["seconds"] for r in records if r["kind"] == "epoch"][1:], memory
+        return [r["seconds"] for r in records if r["kind"] == "train"][1:], memory
 
 
 def eager_epochs(options: argparse.Namespace, facts: dict) -> list[float]:
@@ -65,7 +65,7 @@ def facts_of(name: str) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run"
         small = ["model.width=8", "model.heads=1", "model.feed_forward=8", "train.epochs=1"]
-        command = [str(PROGRAM), "train", f"uea/{name}", "--protocol", "paper", "--run", str(run)]
+        command = [str(PROGRAM), "train", f"uea/{name}", "--protocol", "paper", "--no-report", "--run", str(run)]
         subprocess.run([*command, *(a for s in small for a in ("--set", s))], check=True, capture_output=True)
         data = json.loads((run / "data.json").read_text())
         config = dict(line.split(" = ", 1) for line in (run / "config.toml").read_text().splitlines() if " = " in line)

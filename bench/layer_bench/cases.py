@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from layer_bench import agreement, decode, epoch, memory
+from layer_bench import agreement, busy, decode, epoch, memory
 from layer_bench.results import MEGABYTES, SECONDS, Measurement
 from layer_bench.sizes import Shape, Sizes
 from layer_bench.subjects import floor_operations
@@ -275,6 +275,12 @@ def training_epoch(run: Run) -> None:
         run.add_memory("epoch", f"{epoch.SET}, memory", 0, name, peak)
 
 
+def beside_others(run: Run) -> None:
+    for name, values in busy.measure(run.sizes.epochs, run.sizes.epoch_rounds, run.threads).items():
+        figures = (min(values), statistics.median(values), len(values))
+        run.measurements.append(Measurement("busy", busy.SET, 0, name, SECONDS, *figures))
+
+
 FUNCTIONS: dict[str, Callable[[Run], None]] = {
     "layer": layer,
     "encoder": encoder,
@@ -288,4 +294,5 @@ FUNCTIONS: dict[str, Callable[[Run], None]] = {
     "small": small,
     "threads": threads,
     "epoch": training_epoch,
+    "busy": beside_others,
 }

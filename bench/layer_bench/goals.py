@@ -112,6 +112,11 @@ def _epoch(results: Results) -> Iterator[Goal]:
     yield Goal("epoch", "training epoch: faster than eager", ">=", 2, faster)
 
 
+def _busy(results: Results) -> Iterator[Goal]:
+    slower = results.ratio("busy", "JapaneseVowels", 0, "busy", "quiet")
+    yield Goal("busy", "training beside two busy processes: time over that on a quiet machine", "<=", 2.5, slower)
+
+
 GOALS = {
     "layer": _layer,
     "encoder": _encoder,
@@ -125,4 +130,5 @@ GOALS = {
     "small": partial(_no_slower, "small"),
     "threads": _threads,
     "epoch": _epoch,
+    "busy": _busy,
 }

@@ -17,6 +17,7 @@ CASES = {
     "small": "the smallest useful call: what a call costs",
     "threads": "one thread against several",
     "epoch": "a training epoch of the program, against eager PyTorch (bench/train_epoch.py)",
+    "busy": "a training by the program beside two busy processes, against a quiet machine",
 }
 
 
@@ -85,7 +86,7 @@ FULL = Sizes(
 QUICK = replace(
     FULL,
     name="quick",
-    cases=tuple(case for case in CASES if case not in ("epoch", "bfloat16", "same-tokens", "wide-growth")),
+    cases=tuple(case for case in CASES if case not in ("epoch", "busy", "bfloat16", "same-tokens", "wide-growth")),
     repeats=3,
     compiled=False,
     compiled_lengths=(2048,),

@@ -13,6 +13,7 @@
 #include "base/allocator.h"
 #include "base/failure.h"
 #include "base/nearest.h"
+#include "base/waiting_threads.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "kernels/cpu_target.h"
@@ -60,6 +61,12 @@ void check_command(const CLI::App& app, Words words) {
                       " (--help lists all)");
 }
 
+// Whether the command computes for so long that it pays to start the program anew.
+bool is_long(const CLI::App& app) {
+  const std::string name = app.get_subcommands()[0]->get_name();
+  return name == "train" || name == "sweep";
+}
+
 // What LibTorch says without the place in its source.
 std::string plain(const c10::Error& error) {
   std::string message = error.what_without_backtrace();
@@ -90,6 +97,7 @@ int main(int argc, char** argv) {
     check_command(app, std::vector<std::string>(argv + 1, argv + argc));
     app.parse(argc, argv);
     primal::kernels::use_cpu_target_of_environment();
+    if (is_long(app)) primal::base::limit_spinning(argv);
     const int exit_code = chosen();
     primal::cli::flush_output();
     return exit_code;

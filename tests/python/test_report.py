@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 from browser import needs_browser, open_page
-from series_files import LEARNING, TINY, done, make_set, run, the_error
+from series_files import LEARNING, TINY, done, make_set, run, settings, the_error
 
 
 @pytest.fixture(scope="module")
@@ -79,3 +79,56 @@ def test_a_damaged_run_is_named_with_its_line(runs, tmp_path):
     message = the_error(run("report", folder), "report")
     assert message.startswith(f"{folder / 'metrics.jsonl'}:2: ")
     assert not (folder / "report.html").exists()
+
+
+def test_a_run_that_is_done_has_its_page(data, tmp_path):
+    output = done(run("train", *TINY, "--data", data, "--run", tmp_path / "run"))
+    page = tmp_path / "run" / "report.html"
+    assert output.endswith(f"run directory {tmp_path / 'run'}\nreport {page}\n")
+    written = page.read_bytes()
+    done(run("report", tmp_path / "run"))
+    assert page.read_bytes() == written
+
+
+def test_several_seeds_have_one_page(data, tmp_path):
+    output = done(run("train", *TINY, "--data", data, "--run", tmp_path / "run", "--seeds", "2"))
+    assert output.endswith(f"report {tmp_path / 'run' / 'report.html'}\n")
+    assert list(tmp_path.rglob("report.html")) == [tmp_path / "run" / "report.html"]
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_the_page_may_be_left_out(data, tmp_path, seeds):
+    folder = tmp_path / "run"
+    output = done(run("train", *TINY, "--data", data, "--run", folder, "--seeds", seeds, "--no-report"))
+    assert output.endswith(f"run directory {folder}\n")
+    assert not list(tmp_path.rglob("report.html"))
+    output = done(run("train", "--resume", folder, "--data", data))
+    assert output.endswith(f"report {folder / 'report.html'}\n")
+    assert (folder / "report.html").exists()
+
+
+def test_a_page_that_cannot_be_written_does_not_spoil_the_run(data, tmp_path):
+    folder = tmp_path / "run"
+    done(run("train", *TINY, "--data", data, "--run", folder, "--no-report"))
+    (folder / "report.html").mkdir()
+    answer = run("train", "--resume", folder, "--data", data)
+    assert done(answer).endswith(f"run directory {folder}\n")
+    assert answer.stderr.startswith(f"primal train: no report: {folder / 'report.html'}: ")
+
+
+def test_a_run_that_failed_has_no_page(data, tmp_path):
+    diverging = settings("optimizer.name=sgd", "optimizer.lr=1e30")
+    answer = run("train", *TINY, *diverging, "--data", data, "--run", tmp_path / "run")
+    assert answer.returncode == 1
+    assert not (tmp_path / "run" / "report.html").exists()
+
+
+@needs_browser
+@pytest.mark.parametrize("layers", ["primal,primal", "softmax,softmax"])
+def test_a_browser_draws_the_page_of_a_run_in_steps(data, tmp_path, layers):
+    few = settings("train.length=7 steps", "train.evaluate=2 steps", "train.record=1 step", f"model.layers={layers}")
+    done(run("train", *TINY, *few, "--data", data, "--run", tmp_path / "run"))
+    page = open_page(tmp_path / "run" / "report.html")
+    assert page.problems() == []
+    assert page.tags["canvas"] >= 2
+    assert "Tiny" in page.text
