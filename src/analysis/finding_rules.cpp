@@ -2,21 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <numeric>
+
+#include "base/format.h"
 
 namespace primal::analysis {
 namespace {
 
-/// printf into a string; every text here is far shorter than the buffer.
-template <typename... Values>
-std::string format(const char* pattern, Values... values) {
-  char buffer[512];
-  std::snprintf(buffer, sizeof(buffer), pattern, values...);
-  return buffer;
-}
-
-std::string percent(double share) { return format("%.1f %%", 100 * share); }
+std::string percent(double share) { return base::printed("%.1f %%", 100 * share); }
 
 /// As a score of this run is written.
 std::string score(const RunFacts& facts, double value) { return run::format_score(facts.metric, value); }
@@ -26,8 +19,8 @@ bool is_regression(const RunFacts& facts) { return facts.metric == run::r2_metri
 /// "epoch 12", or "step 350" where a record ends no pass over the training part.
 std::string when(const RunFacts& facts, std::size_t record) {
   const double epoch = record < facts.epoch.size() ? facts.epoch[record] : std::nan("");
-  if (epoch == std::floor(epoch)) return format("epoch %.0f", epoch);
-  return format("step %lld", static_cast<long long>(facts.step[record]));
+  if (epoch == std::floor(epoch)) return base::printed("epoch %.0f", epoch);
+  return base::printed("step %lld", static_cast<long long>(facts.step[record]));
 }
 
 /// The record that ends with this step; nothing if there is none.
@@ -40,8 +33,8 @@ std::optional<std::size_t> record_at(const RunFacts& facts, std::int64_t step) {
 double effective_rank_of(const LayerFacts& layer) { return std::max(layer.effective_rank_e, layer.effective_rank_r); }
 
 std::string ranks(const LayerFacts& layer) {
-  return format("The scores e and r use %.1f and %.1f of the s = %lld directions (effective rank).",
-                layer.effective_rank_e, layer.effective_rank_r, static_cast<long long>(layer.rank));
+  return base::printed("The scores e and r use %.1f and %.1f of the s = %lld directions (effective rank).",
+                       layer.effective_rank_e, layer.effective_rank_r, static_cast<long long>(layer.rank));
 }
 
 /// Means nothing if there is no value, or only NaN.
@@ -122,10 +115,11 @@ std::optional<Finding> eta_too_large(const RunFacts& facts) {
     return Finding{
         Severity::warning, "eta is too large",
         "From " + when(facts, first) + " to " + when(facts, last) +
-            format(" the KSVD term J^2 fell from %.3g to %.3g, while the task loss went from %.4g to %.4g. With eta = "
-                   "%g the KSVD term was %.0f %% of the task loss.",
-                   ksvd, facts.ksvd[last], task, facts.task_loss[last], facts.eta, 100 * facts.eta * ksvd / task),
-        format("The optimizer serves J and not the task: try eta = %.2g or 0.", facts.eta / 10)};
+            base::printed(
+                " the KSVD term J^2 fell from %.3g to %.3g, while the task loss went from %.4g to %.4g. With eta = "
+                "%g the KSVD term was %.0f %% of the task loss.",
+                ksvd, facts.ksvd[last], task, facts.task_loss[last], facts.eta, 100 * facts.eta * ksvd / task),
+        base::printed("The optimizer serves J and not the task: try eta = %.2g or 0.", facts.eta / 10)};
   }
   return std::nullopt;
 }
@@ -145,8 +139,8 @@ std::optional<Finding> overfitting(const RunFacts& facts) {
   if (!rises || !learns_on || !early) return std::nullopt;
 
   std::string text = "The " + facts.evaluation_split + " loss was lowest at " + when(facts, *best) +
-                     format(" (%.4g) and rose to %.4g by ", loss[lowest], loss.back()) + when(facts, *last) +
-                     format(", while the training loss fell from %.4g to %.4g.", training_then, training_now);
+                     base::printed(" (%.4g) and rose to %.4g by ", loss[lowest], loss.back()) + when(facts, *last) +
+                     base::printed(", while the training loss fell from %.4g to %.4g.", training_then, training_now);
   if (facts.evaluation_score.size() == loss.size() && std::isfinite(facts.evaluation_score.back())) {
     text += std::string(facts.metric.key == "accuracy" ? " The accuracy" : " " + facts.metric.name) + " went from " +
             score(facts, facts.evaluation_score[lowest]) + " to " + score(facts, facts.evaluation_score.back()) + ".";
@@ -165,9 +159,9 @@ std::optional<Finding> lambda_collapsed(const RunFacts& facts, std::size_t index
   if (!(lambda < kTinyLambda) || !(std::abs(objective) < kZeroObjective)) return std::nullopt;
   return Finding{
       Severity::warning, "Lambda has collapsed",
-      format("The largest Lambda is %.2g and J is %.2g: J is zero the trivial way, with Lambda = 0 and no "
-             "singular value found.",
-             lambda, objective),
+      base::printed("The largest Lambda is %.2g and J is %.2g: J is zero the trivial way, with Lambda = 0 and no "
+                    "singular value found.",
+                    lambda, objective),
       "Try a smaller eta, no weight decay on Lambda, or the softplus or exp form of Lambda, which have no zero "
       "to fall into."};
 }
@@ -176,27 +170,28 @@ std::optional<Finding> rows_below_rank(const LayerFacts& layer) {
   if (layer.rows <= 0 || layer.rows >= layer.rank) return std::nullopt;
   return Finding{
       Severity::warning, "fewer sampled rows than the rank",
-      format("The weights are made of n = %lld rows of the input (N = %lld tokens), so at most %lld of the s = "
-             "%lld directions can differ.",
-             static_cast<long long>(layer.rows), static_cast<long long>(layer.tokens),
-             static_cast<long long>(layer.rows), static_cast<long long>(layer.rank)),
-      format(layer.tokens > layer.rows ? "Sample more rows, or set the rank to %lld or less."
-                                       : "The sequences have no more rows: set the rank to %lld or less.",
-             static_cast<long long>(layer.rows))};
+      base::printed("The weights are made of n = %lld rows of the input (N = %lld tokens), so at most %lld of the s = "
+                    "%lld directions can differ.",
+                    static_cast<long long>(layer.rows), static_cast<long long>(layer.tokens),
+                    static_cast<long long>(layer.rows), static_cast<long long>(layer.rank)),
+      base::printed(layer.tokens > layer.rows ? "Sample more rows, or set the rank to %lld or less."
+                                              : "The sequences have no more rows: set the rank to %lld or less.",
+                    static_cast<long long>(layer.rows))};
 }
 
 std::optional<Finding> rank_too_small(const LayerFacts& layer) {
   if (!(effective_rank_of(layer) > kFullRankShare * static_cast<double>(layer.rank))) return std::nullopt;
   return Finding{Severity::note, "the rank may be too small",
                  ranks(layer) + " The spectrum is nearly flat; nothing says that the kernel ends there.",
-                 format("Try a rank of %lld and see whether it gains.", 2 * static_cast<long long>(layer.rank))};
+                 base::printed("Try a rank of %lld and see whether it gains.", 2 * static_cast<long long>(layer.rank))};
 }
 
 std::optional<Finding> rank_wasted(const LayerFacts& layer) {
   const double used = effective_rank_of(layer);
   if (!(used > 0) || !(used < kWastedRankShare * static_cast<double>(layer.rank))) return std::nullopt;
-  return Finding{Severity::note, "most of the rank is unused", ranks(layer),
-                 format("A rank of %.0f should do as well, and costs less time and memory.", std::ceil(2 * used))};
+  return Finding{
+      Severity::note, "most of the rank is unused", ranks(layer),
+      base::printed("A rank of %.0f should do as well, and costs less time and memory.", std::ceil(2 * used))};
 }
 
 }  // namespace primal::analysis

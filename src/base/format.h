@@ -1,10 +1,19 @@
 // Numbers as people read them, and the room that text takes on a terminal.
 #pragma once
 
+#include <cstdio>
 #include <string>
 #include <string_view>
 
 namespace primal::base {
+
+/// printf into a string of at most 511 bytes: a line of a table, a sentence with numbers.
+template <typename... Values>
+std::string printed(const char* pattern, Values... values) {
+  char buffer[512];
+  std::snprintf(buffer, sizeof buffer, pattern, values...);
+  return buffer;
+}
 
 /// 999 -> "999", 2810 -> "2.8k", 28100 -> "28.1k", 281000 -> "281k", 3.4e6 -> "3.4M".
 std::string format_count(double value);

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "analysis/run_facts.h"
 #include "analysis/spectrum.h"
+#include "base/format.h"
 #include "base/names.h"
 #include "base/text.h"
 #include "nn/record.h"
@@ -19,13 +19,6 @@ namespace {
 
 constexpr base::Names<Part, 3> kPartNames{
     {{"train", Part::train}, {"validation", Part::validation}, {"test", Part::test}}};
-
-template <typename... Values>
-std::string line(const char* pattern, Values... values) {
-  char text[256];
-  std::snprintf(text, sizeof text, pattern, values...);
-  return text;
-}
 
 DataChoice choice_of(const AnalyzeRequest& request) {
   DataChoice choice{.part = base::named(kPartNames, "--part", request.part), .examples = request.examples};
@@ -53,19 +46,20 @@ int64_t above(const std::vector<double>& values, double share) {
 }
 
 std::string layer_table(const std::vector<run::LayerFacts>& layers) {
-  std::string text = line("%-10s %5s %6s %6s  %17s  %23s  %s\n", "layer", "s", "rows", "N", "effective rank", "Lambda",
-                          "singular values >= 1 % of the largest");
-  text +=
-      line("%-10s %5s %6s %6s  %8s %8s  %7s %7s %7s  %s\n", "", "", "", "", "e", "r", "low", "median", "high", "e, r");
+  std::string text = base::printed("%-10s %5s %6s %6s  %17s  %23s  %s\n", "layer", "s", "rows", "N", "effective rank",
+                                   "Lambda", "singular values >= 1 % of the largest");
+  text += base::printed("%-10s %5s %6s %6s  %8s %8s  %7s %7s %7s  %s\n", "", "", "", "", "e", "r", "low", "median",
+                        "high", "e, r");
   for (const run::LayerFacts& layer : layers) {
     std::vector<double> lambda;
     for (const auto& head : layer.lambda) lambda.insert(lambda.end(), head.begin(), head.end());
     std::ranges::sort(lambda);
     const auto at = [&](size_t i) { return lambda.empty() ? std::nan("") : lambda[std::min(i, lambda.size() - 1)]; };
     const auto large = [&](const std::vector<double>& values) { return values.empty() ? 0 : above(values, 0.01); };
-    text += line("%-10s %5ld %6ld %6ld  %8.2f %8.2f  %7.3g %7.3g %7.3g  %ld, %ld\n", layer.name.c_str(), layer.rank,
-                 layer.rows, layer.tokens, layer.effective_rank_e, layer.effective_rank_r, at(0), at(lambda.size() / 2),
-                 at(lambda.size()), large(layer.singular_values_e), large(layer.singular_values_r));
+    text += base::printed("%-10s %5ld %6ld %6ld  %8.2f %8.2f  %7.3g %7.3g %7.3g  %ld, %ld\n", layer.name.c_str(),
+                          layer.rank, layer.rows, layer.tokens, layer.effective_rank_e, layer.effective_rank_r, at(0),
+                          at(lambda.size() / 2), at(lambda.size()), large(layer.singular_values_e),
+                          large(layer.singular_values_r));
   }
   return text;
 }
@@ -75,9 +69,9 @@ std::string spectrum_table(const run::LayerFacts& layer) {
   constexpr size_t kShown = 10;
   std::string text = "\n" + layer.name + ": singular values of the scores, mean over heads and examples\n";
   for (const auto& [name, values] : {std::pair{"e", &layer.singular_values_e}, {"r", &layer.singular_values_r}}) {
-    text += line("  %s ", name);
-    for (size_t i = 0; i < std::min(values->size(), kShown); ++i) text += line(" %8.3g", (*values)[i]);
-    text += values->size() > kShown ? line("  ... %.3g\n", values->back()) : "\n";
+    text += base::printed("  %s ", name);
+    for (size_t i = 0; i < std::min(values->size(), kShown); ++i) text += base::printed(" %8.3g", (*values)[i]);
+    text += values->size() > kShown ? base::printed("  ... %.3g\n", values->back()) : "\n";
   }
   return text;
 }

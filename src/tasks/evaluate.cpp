@@ -2,8 +2,6 @@
 
 #include <torch/types.h>
 
-#include <cstdio>
-
 #include "base/format.h"
 #include "run/classification.h"
 #include "tasks/trained.h"
@@ -11,13 +9,6 @@
 namespace primal::tasks {
 
 namespace {
-
-template <typename... Values>
-std::string line(const char* pattern, Values... values) {
-  char text[256];
-  std::snprintf(text, sizeof text, pattern, values...);
-  return text;
-}
 
 std::string number_line(const std::string& name, const std::string& value) {
   constexpr int kNames = 12, kValues = 12;
@@ -36,11 +27,11 @@ std::string title_of(std::string key) {
 }
 
 std::string class_table(const run::ClassDetails& details) {
-  std::string text = line("\n%-16s %8s %8s %8s\n", "class", "cases", "recall", "precision");
+  std::string text = base::printed("\n%-16s %8s %8s %8s\n", "class", "cases", "recall", "precision");
   const std::vector<run::ClassScores> scores = run::class_scores(details.confusion);
   for (size_t i = 0; i < scores.size(); ++i) {
-    text += base::padded(details.classes[i], 16) +
-            line(" %8ld %6.1f %% %6.1f %%\n", scores[i].cases, 100 * scores[i].recall, 100 * scores[i].precision);
+    text += base::padded(details.classes[i], 16) + base::printed(" %8ld %6.1f %% %6.1f %%\n", scores[i].cases,
+                                                                 100 * scores[i].recall, 100 * scores[i].precision);
   }
   return text;
 }
@@ -63,12 +54,13 @@ EvalResult evaluate_run(const std::filesystem::path& run, const std::string& fil
 std::string to_text(const EvalResult& result) {
   const run::Evaluation& evaluation = result.evaluation;
   std::string text = result.what + "\n";
-  text += number_line(result.metric.name,
-                      result.metric.share ? base::format_percent(evaluation.score, 2) : line("%.4f", evaluation.score));
+  text += number_line(result.metric.name, result.metric.share ? base::format_percent(evaluation.score, 2)
+                                                              : base::printed("%.4f", evaluation.score));
   for (const auto& [key, value] : evaluation.also) {
-    text += number_line(title_of(key), key == "macro_f1" ? base::format_percent(value, 2) : line("%.5g", value));
+    text +=
+        number_line(title_of(key), key == "macro_f1" ? base::format_percent(value, 2) : base::printed("%.5g", value));
   }
-  if (evaluation.loss) text += number_line("loss", line("%.4f", *evaluation.loss));
+  if (evaluation.loss) text += number_line("loss", base::printed("%.4f", *evaluation.loss));
   if (const auto classes = run::class_details(evaluation)) text += class_table(*classes);
   return text;
 }

@@ -1,7 +1,6 @@
 #include "tasks/time_series/data_info.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
@@ -13,24 +12,18 @@ namespace primal::tasks {
 
 namespace {
 
-template <typename... Values>
-std::string line(const char* pattern, Values... values) {
-  char text[256];
-  std::snprintf(text, sizeof text, pattern, values...);
-  return text;
-}
-
 std::string to_text(const std::string& part, const data::Summary& summary) {
-  std::string text = part + "\n" + line("  cases     %ld\n  channels  %ld\n", summary.cases, summary.channels);
-  text += line("  lengths   %ld to %ld, mean %.1f\n", summary.shortest, summary.longest, summary.mean_length);
-  text += line("  missing   %ld values\n", summary.missing);
+  std::string text = part + "\n" + base::printed("  cases     %ld\n  channels  %ld\n", summary.cases, summary.channels);
+  text += base::printed("  lengths   %ld to %ld, mean %.1f\n", summary.shortest, summary.longest, summary.mean_length);
+  text += base::printed("  missing   %ld values\n", summary.missing);
   if (summary.has_times) text += "  times     given for each step\n";
-  if (summary.targets) text += line("  targets   %g to %g\n", summary.targets->first, summary.targets->second);
+  if (summary.targets) text += base::printed("  targets   %g to %g\n", summary.targets->first, summary.targets->second);
   if (summary.classes.empty()) return text;
-  text += line("  classes   %zu\n", summary.classes.size());
+  text += base::printed("  classes   %zu\n", summary.classes.size());
   for (const auto& [name, cases] : summary.classes) {
     text += "    " + base::padded(name, 20) +
-            line(" %6ld  %5.1f %%\n", cases, 100.0 * static_cast<double>(cases) / static_cast<double>(summary.cases));
+            base::printed(" %6ld  %5.1f %%\n", cases,
+                          100.0 * static_cast<double>(cases) / static_cast<double>(summary.cases));
   }
   return text;
 }
