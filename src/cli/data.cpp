@@ -1,6 +1,7 @@
 // primal data: which sets there are, and what is in them.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,11 +46,13 @@ tasks::DataInfo info_of(const std::string& name, const data::SearchPath& path) {
     if (!family.data_sets) continue;
     for (const tasks::DataSet& set : family.data_sets(path)) known.push_back(set.name);
   }
-  for (const auto& folder : path.directories) folders.push_back(folder.string());
-  const auto meant = base::nearest(name, known);
+  for (const auto& folder : path.directories) {
+    folders.push_back(folder.string() + (std::filesystem::is_directory(folder) ? "" : " (not there)"));
+  }
+  const auto meant = base::nearest(std::filesystem::path(name).filename().string(), known);
   throw Error("data set " + base::in_quotes(name) + ": there is none of this name" +
               (meant ? "; did you mean " + *meant + "?" : "") + " (looked in " + base::joined(folders, ", ") +
-              "; primal data list shows all)");
+              "); put it into data/ or set PRIMAL_DATA to the directory that has it; primal data list shows all");
 }
 
 int info(const std::string& name, const std::string& data, bool json) {

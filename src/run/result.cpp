@@ -80,9 +80,9 @@ Result parse_result(std::string_view text, const std::string& file) {
   result.seed = fields.whole("seed");
   result.steps = fields.whole_if_any("steps");
   result.epochs = fields.number("epochs");
-  const auto best = [&](const char* key) { return json.contains(key) ? fields.number(key) : -1; };
-  result.best_step = static_cast<int64_t>(best("best_step"));
-  result.best_epoch = best("best_epoch");
+  const auto is_chosen = [&](const char* key) { return json.contains(key) && fields.number(key) >= 0; };
+  if (is_chosen("best_step")) result.best_step = fields.whole("best_step");
+  if (is_chosen("best_epoch")) result.best_epoch = fields.number("best_epoch");
   result.metric = metric_in(json, file);
   result.validation_score = fields.number_if_any(validation_key(result.metric).c_str());
   if (const auto test = json.find("test"); test != json.end() && !test->is_null()) {

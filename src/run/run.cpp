@@ -43,8 +43,16 @@ std::vector<fs::path> runs_in(const fs::path& folder) {
   if (fs::exists(folder / "config.toml")) return {folder};
   std::vector<fs::path> runs;
   std::error_code missing;
+  const auto has_run = [](const fs::path& path) { return fs::exists(path / "config.toml"); };
   for (const auto& entry : fs::directory_iterator(folder, missing)) {
-    if (fs::exists(entry.path() / "config.toml")) runs.push_back(entry.path());
+    if (has_run(entry.path())) {
+      runs.push_back(entry.path());
+      continue;
+    }
+    std::error_code is_file;
+    for (const auto& inner : fs::directory_iterator(entry.path(), is_file)) {
+      if (has_run(inner.path())) runs.push_back(inner.path());
+    }
   }
   if (runs.empty()) throw Error(folder.string() + ": no run here (config.toml is missing)");
   std::sort(runs.begin(), runs.end());

@@ -10,6 +10,7 @@
 #include "base/names.h"
 #include "base/text.h"
 #include "nn/record.h"
+#include "primal/error.h"
 #include "run/run.h"
 #include "tasks/trained.h"
 
@@ -46,9 +47,9 @@ int64_t above(const std::vector<double>& values, double share) {
 }
 
 std::string layer_table(const std::vector<run::LayerFacts>& layers) {
-  std::string text = base::printed("%-10s %5s %6s %6s  %17s  %23s  %s\n", "layer", "s", "rows", "N", "effective rank",
+  std::string text = base::printed("%-10s %5s %6s %6s  %17s  %29s  %s\n", "layer", "s", "rows", "N", "effective rank",
                                    "Lambda", "singular values >= 1 % of the largest");
-  text += base::printed("%-10s %5s %6s %6s  %8s %8s  %7s %7s %7s  %s\n", "", "", "", "", "e", "r", "low", "median",
+  text += base::printed("%-10s %5s %6s %6s  %8s %8s  %9s %9s %9s  %s\n", "", "", "", "", "e", "r", "low", "median",
                         "high", "e, r");
   for (const run::LayerFacts& layer : layers) {
     std::vector<double> lambda;
@@ -56,7 +57,7 @@ std::string layer_table(const std::vector<run::LayerFacts>& layers) {
     std::ranges::sort(lambda);
     const auto at = [&](size_t i) { return lambda.empty() ? std::nan("") : lambda[std::min(i, lambda.size() - 1)]; };
     const auto large = [&](const std::vector<double>& values) { return values.empty() ? 0 : above(values, 0.01); };
-    text += base::printed("%-10s %5ld %6ld %6ld  %8.2f %8.2f  %7.3g %7.3g %7.3g  %ld, %ld\n", layer.name.c_str(),
+    text += base::printed("%-10s %5ld %6ld %6ld  %8.2f %8.2f  %9.3g %9.3g %9.3g  %ld, %ld\n", layer.name.c_str(),
                           layer.rank, layer.rows, layer.tokens, layer.effective_rank_e, layer.effective_rank_r, at(0),
                           at(lambda.size() / 2), at(lambda.size()), large(layer.singular_values_e),
                           large(layer.singular_values_r));
@@ -82,7 +83,15 @@ std::vector<Analysis> analyze(const AnalyzeRequest& request) {
   choice_of(request);  // a wrong part is known before any run is opened
   std::vector<Analysis> result;
   for (const auto& folder : request.runs) {
-    for (const auto& run : run::runs_in(folder)) result.push_back(analyze_one(run, request));
+    for (const auto& run : run::runs_in(folder)) {
+      try {
+        result.push_back(analyze_one(run, request));
+      } catch (const Error& error) {  // of several runs: which one
+        const std::string message = error.what();
+        const bool says_where = !request.file.empty() || message.find(run.string()) != std::string::npos;
+        throw says_where ? error : Error(run.string() + ": " + message);
+      }
+    }
   }
   return result;
 }

@@ -47,6 +47,7 @@ void Config::check() const {
   check_own();
   train::check(train);
   train::check(optimizer);
+  train::check_span("schedule.warmup", schedule.warmup, 0);
   check_run(run, train);
 }
 

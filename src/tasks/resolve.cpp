@@ -35,6 +35,7 @@ const Family& family_of(const fs::path& file) {
 
 // A family is chosen by the file: a flag comes too late.
 void check_family(const Resolved& resolved) {
+  if (resolved.config->run.family.empty()) resolved.config->run.family = resolved.family->name;
   if (resolved.config->run.family == resolved.family->name) return;
   throw Error("run.family: expected " + std::string(resolved.family->name) + " as the preset says, got " +
               resolved.config->run.family);

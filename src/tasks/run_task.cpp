@@ -5,10 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "base/json_fields.h"
 #include "base/json_file.h"
 #include "base/peak_memory.h"
 #include "kernels/cpu_features.h"
 #include "primal/error.h"
+#include "run/classification.h"
 #include "tasks/watch.h"
 #include "train/checkpoint.h"
 
@@ -82,8 +84,11 @@ Outcome refit(const Config& config, const Outcome& chosen, Task& task, RunDirect
                             .accumulate = options.accumulate,
                             .seed = options.seed,
                             .passes = options.passes});
-  const double steps = chosen.best_epoch * static_cast<double>(order.steps_of(base::epochs(1)));
-  train::TrainPlan plan{.last_step = static_cast<int64_t>(std::llround(steps))};
+  train::TrainPlan plan{.last_step = order.steps_at(chosen.best_epoch)};
+  if (options.length.unit == base::SpanUnit::steps && chosen.best.step > 0) {  // the schedule is longer alike
+    const double longer = static_cast<double>(*plan.last_step) / static_cast<double>(chosen.best.step);
+    options.length.count = std::llround(longer * static_cast<double>(options.length.count));
+  }
   train::Trainer trainer(task, options, config.optimizer, config.schedule, std::move(plan), inner, progress);
   return trainer.run();
 }
@@ -117,11 +122,16 @@ run::Result result_of(const Config& config, const Task& task, const Outcome& out
           .cpu = kernels::cpu_name()};
 }
 
+Evaluation evaluate(Task& task, Part part) {
+  torch::NoGradGuard no_grad;
+  task.model().eval();
+  return task.evaluate(part);
+}
+
 void finish(const Config& config, Task& task, run::Result& result, RunDirectory& run) {
   task.model().eval();
   if (config.run.protocol == Protocol::honest && config.run.test && task.has(Part::test)) {
-    torch::NoGradGuard no_grad;
-    result.test = task.evaluate(Part::test);
+    result.test = evaluate(task, Part::test);
   }
   result.parameters = parameter_count(task.model());
   result.peak_memory_mb = static_cast<double>(base::peak_memory()) / (1 << 20);
@@ -136,9 +146,11 @@ void finish(const Config& config, Task& task, run::Result& result, RunDirectory&
 void check_same_data(const fs::path& run, const Task& task) {
   const fs::path file = run / "data.json";
   if (!fs::exists(file)) return;
-  const nlohmann::json before = base::read_json(file), now = task.facts();
+  const nlohmann::json json = base::parse_object(base::read_text_if_any(file).value_or(""), file.string());
+  const nlohmann::json now = task.facts();
+  const base::Fields before(json, file.string());
   const auto check = [&](const char* which, const char* key) {
-    const std::string then = before.value(key, ""), today = now.value(key, "");
+    const std::string then = before.text_if_any(key), today = now.value(key, "");
     if (then.empty() || today.empty() || then == today) return;
     throw Error(file.string() + ": the " + which + " data of " + now.value("name", "") +
                 " have changed since this run began; restore them, or start a new run");
@@ -148,7 +160,6 @@ void check_same_data(const fs::path& run, const Task& task) {
 }
 
 RunOutcome run_task(const Config& config, Task& task, const OpenTask& open, RunDirectory& run, Progress& progress) {
-  base::reset_peak_memory();
   check_same_data(run.path(), task);
   write_facts(task, run);
   say(run, progress, introduction(config, task));
@@ -164,6 +175,9 @@ RunOutcome run_task(const Config& config, Task& task, const OpenTask& open, RunD
   watch.look();
   if (!config.run.refit) {
     trainer.restore_best();
+    // The evaluation in a checkpoint of an older version has no names of classes.
+    const bool is_nameless = result.test && result.test->details.contains("confusion") && !class_details(*result.test);
+    if (is_nameless) result.test = evaluate(task, Part::test);
     finish(config, task, result, run);
     return {.result = result};
   }

@@ -9,6 +9,7 @@
 #include "base/failure.h"
 #include "base/format.h"
 #include "base/json_file.h"
+#include "base/peak_memory.h"
 #include "base/statistics.h"
 #include "primal/error.h"
 #include "run/metrics.h"
@@ -56,6 +57,7 @@ OpenTask opener(const Resolved& resolved, const std::string& data) {
 }
 
 std::unique_ptr<Task> open_for_training(const Resolved& resolved, const std::string& data) {
+  base::reset_peak_memory();
   return opener(resolved, data)(resolved.config->run.protocol == Protocol::honest);
 }
 
@@ -93,7 +95,7 @@ RunOutcome resume_run(const fs::path& folder, const Resolved& resolved, const st
   const std::unique_ptr<Task> task = is_finished ? nullptr : open_for_training(resolved, data);
   if (goes_on) {
     check_same_data(folder, *task);
-    train::check_newest_checkpoint(run);
+    train::check_can_go_on(run, *task, now, resolved.config->schedule);
   }
   const std::string text = resolved.config->toml();
   if (before.config->toml() != text) run.write("config.toml", text);

@@ -14,15 +14,18 @@ constexpr base::Names<Precision, 3> kPrecisionNames{
     {{"float32", Precision::float32}, {"bfloat16", Precision::bfloat16}, {"auto", Precision::automatic}}};
 constexpr base::Names<Passes, 2> kPassesNames{{{"whole", Passes::whole}, {"endless", Passes::endless}}};
 
-void check_span(const char* key, base::Span span, int64_t least) {
-  if (span.count >= least) return;
-  base::fail(key, "expected at least ", base::to_text({least, span.unit}), ", got ", base::to_text(span));
-}
-
 }  // namespace
 
 void check_at_least(const char* key, int64_t value, int64_t least) {
   if (value < least) base::fail(key, "expected at least ", least, ", got ", value);
+}
+
+void check_span(const char* key, base::Span span, int64_t least) {
+  constexpr int64_t kMost = 1'000'000'000;
+  if (span.count < least)
+    base::fail(key, "expected at least ", base::to_text({least, span.unit}), ", got ", base::to_text(span));
+  if (span.count > kMost)
+    base::fail(key, "expected at most ", base::to_text({kMost, span.unit}), ", got ", base::to_text(span));
 }
 
 void check_share(const char* key, double value) {

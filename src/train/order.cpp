@@ -1,6 +1,7 @@
 #include "train/order.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <numeric>
 
@@ -61,6 +62,13 @@ double Order::epochs_at(int64_t steps) const {
   if (o_.passes == Passes::endless) return static_cast<double>(steps) * per_step / examples;
   return static_cast<double>(steps / steps_per_pass()) +
          static_cast<double>(steps % steps_per_pass()) * per_step / examples;
+}
+
+int64_t Order::steps_at(double epochs) const {
+  const double whole = o_.passes == Passes::whole ? std::floor(epochs) : 0;
+  const double rest =
+      (epochs - whole) * static_cast<double>(o_.examples) / static_cast<double>(o_.batch * o_.accumulate);
+  return static_cast<int64_t>(whole) * steps_per_pass() + std::llround(rest);
 }
 
 bool Order::ends_pass(int64_t steps) const { return o_.passes == Passes::whole && steps % steps_per_pass() == 0; }

@@ -39,6 +39,8 @@ class Order {
   int64_t steps_of(base::Span span) const;
   /// Passes over the training examples that so many steps are; whole passes are whole numbers.
   double epochs_at(int64_t steps) const;
+  /// The other way round, to the nearest step.
+  int64_t steps_at(double epochs) const;
   /// Whether a pass ends with that many steps; endless passes have no end.
   bool ends_pass(int64_t steps) const;
 

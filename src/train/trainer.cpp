@@ -43,6 +43,14 @@ OrderOptions order_options(const Problem& problem, const TrainOptions& train) {
           .passes = train.passes};
 }
 
+// The schedule with its lengths in steps, checked.
+ScheduleOptions in_steps(ScheduleOptions schedule, const TrainOptions& train, const Order& order) {
+  schedule.total_steps = order.steps_of(train.length);
+  schedule.warmup_steps = order.steps_of(schedule.warmup);
+  check(schedule);
+  return schedule;
+}
+
 double mean(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) sum += value;
@@ -71,14 +79,14 @@ const char* name_of(Part part) { return part == Part::validation ? "validation" 
 
 }  // namespace
 
-void check_newest_checkpoint(const run::RunDirectory& run) {
+void check_can_go_on(const run::RunDirectory& run, const Problem& problem, const TrainOptions& train,
+                     const ScheduleOptions& schedule) {
+  const Order order(order_options(problem, train));
+  in_steps(schedule, train, order);
   const auto newest = latest_checkpoint(run.checkpoints());
   if (!newest) return;
   with_advice(*newest, [&] {
-    const Checkpoint checkpoint = read_checkpoint(*newest);
-    // The step says where a run stands; what else is in there the trainer checks.
-    const auto json = nlohmann::json::parse(checkpoint.state, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || !json.contains("step")) throw Error((*newest / "state.json").string() + ": has no step");
+    trainer_state(read_checkpoint(*newest).state, problem.metric(), order, (*newest / "state.json").string());
   });
 }
 
@@ -90,15 +98,12 @@ class Trainer::Loop {
         options_(train),
         plan_(std::move(plan)),
         order_(order_options(problem, train)),
-        schedule_(schedule),
+        schedule_(in_steps(schedule, train, order_)),
         optimizer_(parameters_of(problem), optimizer),
         average_(problem.model(), train.average),
         autocast_(train.precision),
         run_(run),
         progress_(progress) {
-    schedule_.total_steps = order_.steps_of(train.length);
-    if (schedule_.warmup.count > 0) schedule_.warmup_steps = order_.steps_of(schedule_.warmup);
-    check(schedule_);
     resume();
     recorder_.emplace(run, problem.metric(), state_.step);
   }
@@ -262,9 +267,9 @@ void Trainer::Loop::take_step(BatchesAhead& ahead) {
 void Trainer::Loop::show_progress() {
   const RecordSums& sums = state_.sums;
   base::ProgressState shown;
-  const bool in_epochs = options_.length.unit == base::SpanUnit::epochs && options_.passes == Passes::whole;
+  const int64_t each = order_.steps_of(base::epochs(1));
+  const bool in_epochs = options_.length.unit == base::SpanUnit::epochs && order_.ends_pass(last_step());
   if (in_epochs) {
-    const int64_t each = order_.steps_of(base::epochs(1));
     const int64_t pass = std::max<int64_t>(state_.step - 1, 0) / each;  // of the last step
     shown.epoch = pass + 1;
     shown.epochs = last_step() / each;
@@ -338,6 +343,7 @@ Outcome Trainer::Loop::run() {
     }
     if (wants_checkpoint()) save();
   }
+  if (state_.sums.steps > 0) record();  // patience may end between two records
   save();
   average_.give_to_model();
   // A run that is resumed with fewer steps may stand at one that was not evaluated.

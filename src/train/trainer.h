@@ -59,7 +59,9 @@ class Trainer {
   std::unique_ptr<Loop> loop_;
 };
 
-/// Throws Error if the newest checkpoint of the run, if there is one, cannot be read.
-void check_newest_checkpoint(const run::RunDirectory& run);
+/// Throws Error if a Trainer could not go on with the run: its newest checkpoint, if there is one, cannot be read, or
+/// the schedule does not fit the length.
+void check_can_go_on(const run::RunDirectory& run, const Problem& problem, const TrainOptions& train,
+                     const ScheduleOptions& schedule);
 
 }  // namespace primal::train

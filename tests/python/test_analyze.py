@@ -165,7 +165,7 @@ def test_wrong_arguments_are_one_line(data, trained, tmp_path):
         ([trained, "--examples", "0"], "--examples: expected a whole number, at least 1, got 0; try --help"),
         ([trained, "--file", tmp_path / "absent.csv"], f"{tmp_path}/absent.csv: .*"),
         ([trained, "--file", wide], f"{wide}: the series have 3 channels, the training series 2"),
-        ([trained], 'data set "Tiny": expected Tiny_TRAIN.ts and Tiny_TEST.ts in .*'),
+        ([trained], f'{trained}: data set "Tiny": expected Tiny_TRAIN.ts and Tiny_TEST.ts in .*'),
     ):
         answer = run("analyze", *arguments, cwd=tmp_path)
         assert re.fullmatch(message, the_error(answer, "analyze"))

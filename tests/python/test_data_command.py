@@ -78,8 +78,8 @@ def test_info_reads_standard_input_and_sees_times(tmp_path):
 
 def test_a_missing_set_says_what_was_looked_for_and_where(folder, tmp_path):
     message = the_error(run("data", "--data", folder, "info", "Tyny", cwd=tmp_path), "data")
-    assert message.startswith('data set "Tyny": expected Tyny_TRAIN.ts and Tyny_TEST.ts in DIR/Tyny')
-    assert f"DIR = {folder}, data (not there)" in message
+    assert message.startswith('data set "Tyny": there is none of this name')
+    assert f"looked in {folder}, data (not there)" in message
     assert "did you mean Tiny?" in message
     assert "PRIMAL_DATA" in message
 

@@ -328,3 +328,41 @@ def test_a_run_that_was_not_finite_fails_again_in_the_same_way(data, tmp_path):
     for answer in (run("train", *command, "--run", folder), run("train", "--resume", folder, "--data", data)):
         assert answer.returncode == 1
         assert answer.stderr.splitlines()[-1].startswith("primal train: the loss ")
+
+
+@pytest.mark.parametrize("damage", ['{"step": 72}', '{"step": 72, "sums": {}, "best": {}}', "[]"])
+def test_a_checkpoint_whose_state_is_not_whole_costs_a_finished_run_nothing(data, whole, tmp_path, damage):
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    (newest(folder) / "state.json").write_text(damage)
+    before = {name: (folder / name).read_bytes() for name in ("result.json", "config.toml")}
+    message = the_error(run("train", "--resume", folder, "--data", data, "--set", "train.length=8 epochs"), "train")
+    assert "state.json" in message
+    assert {name: (folder / name).read_bytes() for name in before} == before
+
+
+def test_a_length_that_the_schedule_cannot_have_costs_a_finished_run_nothing(data, tmp_path):
+    folder = tmp_path / "run"
+    schedule = ("--set", "schedule.name=cosine", "--set", "schedule.warmup=5 steps")
+    done(run("train", *TINY, *schedule, "--data", data, "--run", folder))
+    before = {name: (folder / name).read_bytes() for name in ("result.json", "config.toml")}
+    message = the_error(run("train", "--resume", folder, "--data", data, "--set", "train.length=4 steps"), "train")
+    assert message == "schedule: warmup 5, expected fewer than the 4 steps of the run"
+    assert {name: (folder / name).read_bytes() for name in before} == before
+
+
+def test_a_damaged_data_json_is_named(data, unfinished):
+    file = unfinished / "data.json"
+    file.write_text('{"fingerprint": 5}')
+    message = the_error(run("train", "--resume", unfinished, "--data", data), "train")
+    assert message == f'{file}: field "fingerprint": expected a string, got 5'
+
+
+def test_a_report_of_a_sweep_is_of_its_runs(data, tmp_path):
+    folder = tmp_path / "sweep"
+    done(
+        run("sweep", *TINY[:1], *TINY[3:], "--vary", "model.rank=2,3", "--data", data, "--run", folder, "--threads", 1)
+    )
+    page = (tmp_path / "page.html").resolve()
+    done(run("report", folder, "--output", page))
+    assert "Comparison of 2 runs" in page.read_text()

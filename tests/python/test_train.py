@@ -347,3 +347,20 @@ def test_a_set_without_preset_gets_the_default_one(data, tmp_path):
     assert 'set = "Tiny"' in config
     assert 'preset = "uea/Tiny"' in config
     assert 'pooling = "mean"' in config
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("schedule.warmup=-5", "schedule.warmup: expected at least 0 steps, got -5 steps"),
+        ("schedule.warmup_steps=-5", "schedule.warmup: expected at least 0 steps, got -5 steps"),
+        (
+            "train.patience=1000000000000000000",
+            "train.patience: expected at most 1000000000 epochs, got 1000000000000000000 epochs",
+        ),
+    ],
+)
+def test_stretches_that_nobody_means_are_refused(data, tmp_path, change, message):
+    folder = tmp_path / "run"
+    assert the_error(run("train", *TINY, "--set", change, "--data", data, "--run", folder), "train") == message
+    assert not folder.exists()

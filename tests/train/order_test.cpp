@@ -100,6 +100,10 @@ TEST(Order, KnowsStepsOfEpochsAndEpochsOfSteps) {
   EXPECT_EQ(whole().epochs_at(8), 2);
   EXPECT_DOUBLE_EQ(whole().epochs_at(9), 2.3);
   EXPECT_DOUBLE_EQ(endless().epochs_at(5), 1.5);
+  for (const int64_t steps : {0, 3, 4, 9, 12}) {
+    EXPECT_EQ(whole().steps_at(whole().epochs_at(steps)), steps);
+    EXPECT_EQ(endless().steps_at(endless().epochs_at(steps)), steps);
+  }
   EXPECT_TRUE(whole().ends_pass(4));
   EXPECT_FALSE(whole().ends_pass(5));
   EXPECT_FALSE(endless().ends_pass(10)) << "passes that run on have no end";

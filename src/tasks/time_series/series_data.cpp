@@ -151,6 +151,15 @@ data::TimeSeriesSet SeriesData::load_test(const SeriesFacts& facts) const {
   return scaled(whole.subset(test_split(whole).held_out), facts, times_, train_);
 }
 
+data::TimeSeriesSet load_unlabelled(const fs::path& file, const SeriesFacts& facts, bool times) {
+  data::TimeSeriesSet set = data::read_series(file, {.labels_optional = true});
+  data::interpolate_missing(set);
+  if (times) check_times(facts, !set.times.empty(), file.string());
+  align_channels(facts, set, file.string());
+  apply(facts, set, file.string());
+  return set;
+}
+
 data::TimeSeriesSet load_labelled(const fs::path& file, const SeriesFacts& facts, bool times) {
   return scaled(read_labelled(file), facts, times, file);
 }

@@ -48,6 +48,9 @@ class SeriesData {
   uint64_t seed_;
 };
 
+/// A file with or without answers, scaled by the facts of a training part. Throws Error as load_labelled() does.
+data::TimeSeriesSet load_unlabelled(const std::filesystem::path& file, const SeriesFacts& facts, bool times);
+
 /// A labelled file, scaled by the facts of a training part. Throws Error if channels, classes or, for a model that
 /// looks at them (`times`), the presence of times are not those.
 data::TimeSeriesSet load_labelled(const std::filesystem::path& file, const SeriesFacts& facts, bool times);

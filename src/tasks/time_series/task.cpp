@@ -67,7 +67,14 @@ const SeriesData& TimeSeriesTask::source() {
 }
 
 const data::TimeSeriesSet& TimeSeriesTask::part(Part part) {
-  if (!data_ && part != Part::test) data_ = source().load_training(opening_.hold_out);
+  if (!data_ && part != Part::test) {
+    data_ = source().load_training(opening_.hold_out);
+    if (!facts_.fingerprint.empty() && facts_.fingerprint != data_->facts.fingerprint) {
+      data_.reset();
+      throw Error(opening_.facts->string() + ": the training series of " + facts_.name +
+                  " have changed since this run began; restore them, or give a file");
+    }
+  }
   if (part == Part::train) return data_->train;
   if (part == Part::validation) {
     if (data_->validation.cases() == 0) throw Error("this run has held out no validation part");
@@ -79,10 +86,11 @@ const data::TimeSeriesSet& TimeSeriesTask::part(Part part) {
   return found->second;
 }
 
-const data::TimeSeriesSet& TimeSeriesTask::chosen(const DataChoice& choice) {
+const data::TimeSeriesSet& TimeSeriesTask::chosen(const DataChoice& choice, bool with_answers) {
   if (!choice.file) return part(choice.part);
   const auto [found, is_new] = files_.try_emplace(choice.file->string());
-  if (is_new) found->second = load_labelled(*choice.file, facts_, looks_at_times(config_));
+  const auto load = with_answers ? load_labelled : load_unlabelled;
+  if (is_new) found->second = load(*choice.file, facts_, looks_at_times(config_));
   return found->second;
 }
 
@@ -114,7 +122,9 @@ train::BatchLoss TimeSeriesTask::loss(train::Batch& batch) {
 
 Evaluation TimeSeriesTask::evaluate(Part which) { return evaluate(part(which)); }
 
-Evaluation TimeSeriesTask::evaluate_file(const std::filesystem::path& file) { return evaluate(chosen({.file = file})); }
+Evaluation TimeSeriesTask::evaluate_file(const std::filesystem::path& file) {
+  return evaluate(chosen({.file = file}, /*with_answers=*/true));
+}
 
 Evaluation TimeSeriesTask::evaluate(const data::TimeSeriesSet& set) {
   Examiner examiner(set, facts_);
@@ -128,7 +138,7 @@ Evaluation TimeSeriesTask::evaluate(const data::TimeSeriesSet& set) {
 }
 
 void TimeSeriesTask::forward(const DataChoice& choice) {
-  const data::TimeSeriesSet& set = chosen(choice);
+  const data::TimeSeriesSet& set = chosen(choice, /*with_answers=*/false);
   model_->forward(batch_from(set, first_cases(set, choice.examples)));
 }
 
@@ -152,7 +162,7 @@ std::vector<std::string> TimeSeriesTask::notes() const {
 }
 
 std::string TimeSeriesTask::describe(const DataChoice& choice) {
-  const data::TimeSeriesSet& set = chosen(choice);
+  const data::TimeSeriesSet& set = chosen(choice, /*with_answers=*/false);
   constexpr const char* kNames[] = {" TRAIN", " validation part", " TEST"};
   const std::string name = choice.file ? choice.file->string() : facts_.name + kNames[static_cast<size_t>(choice.part)];
   return name + ", " + std::to_string(first_cases(set, choice.examples).size()) + " series";

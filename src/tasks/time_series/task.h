@@ -34,7 +34,7 @@ class TimeSeriesTask : public Task {
  private:
   const SeriesData& source();
   const data::TimeSeriesSet& part(Part part);
-  const data::TimeSeriesSet& chosen(const DataChoice& choice);
+  const data::TimeSeriesSet& chosen(const DataChoice& choice, bool with_answers);
   models::SeriesBatch batch_from(const data::TimeSeriesSet& set, std::span<const int64_t> cases) const;
   Evaluation evaluate(const data::TimeSeriesSet& set);
 
