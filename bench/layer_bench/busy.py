@@ -17,14 +17,14 @@ OTHERS = 2  # busy processes
 
 
 def measure(epochs: int, rounds: int, threads: int) -> dict[str, list[float]]:
-    """Seconds of a whole training, by what goes on beside it."""
+    """Seconds of a whole training: "ours" on a quiet machine, "beside" the busy processes."""
     if not machine.PROGRAM.is_file():
         raise FileNotFoundError("the program is not built: ninja -C build/release primal_cli")
-    seconds: dict[str, list[float]] = {"quiet": [], "busy": []}
+    seconds: dict[str, list[float]] = {"ours": [], "beside": []}
     for _ in range(rounds):
-        seconds["quiet"].append(_training(epochs, threads))
+        seconds["ours"].append(_training(epochs, threads))
         with _busy_processes():
-            seconds["busy"].append(_training(epochs, threads))
+            seconds["beside"].append(_training(epochs, threads))
     return seconds
 
 
