@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "data/safetensors_header.h"
 
 namespace {
