@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "analysis/run_facts.h"
+#include "analysis/findings.h"
 #include "analysis/spectrum.h"
 #include "base/format.h"
 #include "base/names.h"

@@ -1,13 +1,14 @@
 // `primal analyze`: spectra and findings of trained runs.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "analysis/findings.h"
-#include "tasks/task.h"
+#include "analysis/finding.h"
+#include "run/analysis_file.h"
 
 namespace primal::tasks {
 
