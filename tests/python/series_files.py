@@ -22,6 +22,8 @@ TINY = (
     *("--set", "model.rank=4", "--set", "model.rows=0", "--set", "train.epochs=3"),
 )
 LEARNING = ("--set", "train.epochs=12", "--set", "optimizer.lr=5e-3", "--set", "loss.eta=0.01")
+# In result.json.
+FROM_THE_CLOCK = {"seconds", "tokens_per_second", "peak_memory_mb"}
 
 
 @dataclass(frozen=True)
@@ -180,3 +182,13 @@ def wait_until(process, moment, seconds=60):
 def tensor_bytes(folder):
     """Every tensor file below a folder, byte for byte: path -> content."""
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*.safetensors"))}
+
+
+def assert_same_run(folder, other):
+    """Two finished runs, but for what a clock measured."""
+    assert metrics(folder) == metrics(other)
+    assert tensor_bytes(folder) == tensor_bytes(other)
+    facts, others = result(folder), result(other)
+    assert {k: v for k, v in facts.items() if k not in FROM_THE_CLOCK} == {
+        k: v for k, v in others.items() if k not in FROM_THE_CLOCK
+    }

@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 from series_files import (
+    FROM_THE_CLOCK,
     TINY,
     done,
     make_series,
@@ -21,7 +22,6 @@ from series_files import (
 
 EPOCHS = 7
 SETTINGS = (*TINY, "--set", f"train.epochs={EPOCHS}", "--set", "optimizer.lr=5e-3", "--set", "loss.eta=0.01")
-FROM_THE_CLOCK = {"seconds", "tokens_per_second", "peak_memory_mb"}
 DAMAGED_LINE = 6
 
 

@@ -9,6 +9,7 @@ import time
 import pytest
 from series_files import (
     TINY,
+    assert_same_run,
     done,
     make_series,
     make_set,
@@ -17,7 +18,6 @@ from series_files import (
     result,
     run,
     start,
-    tensor_bytes,
     the_error,
     wait_until,
     write_ts,
@@ -32,7 +32,6 @@ CAREFUL = (
     *("--set", "train.checkpoint_steps=1", "--set", "optimizer.name=adamw", "--set", "schedule.name=cosine"),
     *("--set", "train.average=0.9"),
 )
-FROM_THE_CLOCK = {"seconds", "tokens_per_second", "peak_memory_mb"}
 
 
 @pytest.fixture(scope="module")
@@ -46,15 +45,6 @@ def whole(data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole") / "run"
     done(run("train", *CAREFUL, "--data", data, "--run", folder))
     return folder
-
-
-def assert_same_run(folder, other):
-    assert metrics(folder) == metrics(other)
-    assert tensor_bytes(folder) == tensor_bytes(other)
-    facts, others = result(folder), result(other)
-    assert {k: v for k, v in facts.items() if k not in FROM_THE_CLOCK} == {
-        k: v for k, v in others.items() if k not in FROM_THE_CLOCK
-    }
 
 
 def interrupt(command, reached, number=signal.SIGINT):

@@ -8,6 +8,7 @@ import pytest
 from series_files import (
     LEARNING,
     TINY,
+    assert_same_run,
     done,
     metrics,
     records,
@@ -22,7 +23,6 @@ from series_files import (
 
 # 48 series are left to train on: passes of 6 steps.
 STEPS = (*TINY, *LEARNING, *settings("train.batch=8", "train.length=14 steps"))
-FROM_THE_CLOCK = {"seconds", "tokens_per_second", "peak_memory_mb"}
 
 
 def train(data, folder, *assignments, preset=STEPS):
@@ -134,15 +134,6 @@ def whole(request, data, tmp_path_factory):
     command = (*CAREFUL, *PASSES[request.param], "--data", data)
     done(run("train", *command, "--run", folder))
     return command, folder
-
-
-def assert_same_run(folder, other):
-    assert metrics(folder) == metrics(other)
-    assert tensor_bytes(folder) == tensor_bytes(other)
-    facts, others = result(folder), result(other)
-    assert {k: v for k, v in facts.items() if k not in FROM_THE_CLOCK} == {
-        k: v for k, v in others.items() if k not in FROM_THE_CLOCK
-    }
 
 
 def gone_back(folder, copy, step):
