@@ -10,8 +10,10 @@
 
 namespace primal::base {
 
-/// Writes a temporary file beside the target; commit() syncs it to the disk and renames it. Without commit() the target
-/// stays as it was and nothing is left behind. Every failure throws primal::Error, "<path>: ...".
+/// Writes a file without a name in the target's directory; commit() syncs it to the disk and gives it the name. Without
+/// commit() the target stays as it was and nothing is left behind, even if the process is killed. A file system that
+/// has no files without names gets a temporary name, which only a kill leaves behind. A device or a pipe is written
+/// directly. Every failure throws primal::Error, "<path>: ...", which is a WriteFailure if the name is good.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& path);
@@ -23,8 +25,12 @@ class AtomicFile {
   void commit();
 
  private:
+  void open_temporary();
+  bool give_temporary_name();
+
   std::filesystem::path path_;
-  std::string temporary_;
+  std::string temporary_;  // empty while the file has no name
+  bool is_device_ = false;
   FileDescriptor directory_, file_;
   bool committed_ = false;
 };

@@ -1,6 +1,8 @@
 #include "base/crc32c.h"
 
 #include <array>
+#include <cstdio>
+#include <cstring>
 
 namespace primal::base {
 namespace {
@@ -20,15 +22,41 @@ constexpr std::array<std::uint32_t, 256> make_table() {
 
 constexpr std::array<std::uint32_t, 256> kTable = make_table();
 
-}  // namespace
-
-// One byte at a time: event records are some 50 bytes, and there are a few per second.
-std::uint32_t crc32c(std::string_view bytes) {
-  std::uint32_t remainder = ~std::uint32_t{0};
+std::uint32_t remainder_by_table(std::uint32_t remainder, std::string_view bytes) {
   for (const char byte : bytes) {
     remainder = (remainder >> 8) ^ kTable[(remainder ^ static_cast<unsigned char>(byte)) & 0xFF];
   }
-  return ~remainder;
+  return remainder;
+}
+
+#if defined(__x86_64__)
+// Eight bytes at a time: a checkpoint may have gigabytes.
+[[gnu::target("sse4.2")]] std::uint32_t remainder_by_instruction(std::uint32_t remainder, std::string_view bytes) {
+  for (; bytes.size() >= 8; bytes.remove_prefix(8)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data(), sizeof word);
+    remainder = static_cast<std::uint32_t>(__builtin_ia32_crc32di(remainder, word));
+  }
+  return remainder_by_table(remainder, bytes);
+}
+#endif
+
+std::uint32_t remainder_of(std::uint32_t remainder, std::string_view bytes) {
+#if defined(__x86_64__)
+  static const bool has_instruction = __builtin_cpu_supports("sse4.2") != 0;
+  if (has_instruction) return remainder_by_instruction(remainder, bytes);
+#endif
+  return remainder_by_table(remainder, bytes);
+}
+
+}  // namespace
+
+std::uint32_t crc32c(std::string_view bytes) { return ~remainder_of(~std::uint32_t{0}, bytes); }
+
+std::string crc32c_text(std::string_view bytes) {
+  char digits[9];
+  std::snprintf(digits, sizeof digits, "%08x", crc32c(bytes));
+  return digits;
 }
 
 std::uint32_t masked_crc32c(std::string_view bytes) {

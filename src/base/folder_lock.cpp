@@ -8,14 +8,15 @@
 #include <cstring>
 #include <utility>
 
+#include "base/write_failure.h"
 #include "primal/error.h"
 
 namespace primal::base {
 
 FolderLock::FolderLock(const std::filesystem::path& folder, const std::string& taken) {
-  const std::filesystem::path lock = folder / ".lock";
+  const std::filesystem::path lock = folder / kLockFile;
   file_ = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (file_ < 0) throw Error(lock.string() + ": could not be opened: " + std::strerror(errno));
+  if (file_ < 0) fail_writing(lock, "open");
   if (flock(file_, LOCK_EX | LOCK_NB) == 0) return;
   const int reason = errno;
   close(file_);

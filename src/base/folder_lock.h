@@ -6,6 +6,8 @@
 
 namespace primal::base {
 
+inline constexpr const char* kLockFile = ".lock";
+
 /// Holds FOLDER/.lock; the system lets go of it when the process ends, however it does.
 class FolderLock {
  public:

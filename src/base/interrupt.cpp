@@ -14,9 +14,10 @@ std::atomic<bool> guarded = false;
 
 extern "C" void remember_signal(int number) {
   received.store(number, std::memory_order_relaxed);
-  // signal() is async-signal-safe. Both go back to the default: whatever comes second ends the process.
+  // signal() is async-signal-safe. A second Ctrl-C or kill ends the process; a terminal that closes must not.
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGHUP, SIG_IGN);
 }
 
 }  // namespace
@@ -29,17 +30,18 @@ InterruptGuard::InterruptGuard() {
   action.sa_handler = remember_signal;
   action.sa_flags = SA_RESTART;  // reads and writes under way go on
   ::sigemptyset(&action.sa_mask);
-  // Neither may cut into the other's handler and be lost when that one restores the default.
-  ::sigaddset(&action.sa_mask, SIGINT);
-  ::sigaddset(&action.sa_mask, SIGTERM);
-  // Also where SIGINT was ignored: that is how a script starts `primal train &`, whose `kill -INT` should work too.
-  ::sigaction(SIGINT, &action, &previous_int_);
-  ::sigaction(SIGTERM, &action, &previous_term_);
+  // None may cut into another's handler and be lost when that one restores the default.
+  for (const int number : kSignals) ::sigaddset(&action.sa_mask, number);
+  for (size_t i = 0; i < kSignals.size(); ++i) {
+    ::sigaction(kSignals[i], nullptr, &previous_[i]);
+    // An ignored SIGINT is how a script starts `primal train &`, whose `kill -INT` should work too.
+    const bool is_nohup = kSignals[i] == SIGHUP && previous_[i].sa_handler == SIG_IGN;
+    if (!is_nohup) ::sigaction(kSignals[i], &action, nullptr);
+  }
 }
 
 InterruptGuard::~InterruptGuard() {
-  ::sigaction(SIGINT, &previous_int_, nullptr);
-  ::sigaction(SIGTERM, &previous_term_, nullptr);
+  for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &previous_[i], nullptr);
   guarded = false;
 }
 

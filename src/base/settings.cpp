@@ -209,6 +209,7 @@ void collect_leaves(const toml::table& table, const std::string& prefix, std::ve
 }
 
 toml::table parsed(const std::filesystem::path& path) {
+  if (std::filesystem::is_directory(path)) throw Error(path.string() + ": is a directory, expected a TOML file");
   try {
     return toml::parse_file(path.string());
   } catch (const toml::parse_error& error) {
@@ -240,6 +241,7 @@ const Settings::Setting& Settings::find(std::string_view key, const std::string&
 void Settings::set(std::string_view key, std::string_view text, const std::string& origin) {
   const Setting& setting = find(key, origin);
   const std::string where = origin + ": " + setting.key;
+  if (!is_utf8(text)) throw Error(where + ": expected UTF-8, which config.toml can hold, got " + in_quotes(text));
   if (!std::visit(FromText{text}, setting.field)) {
     throw Error(where + ": expected " + std::visit(KindName(), setting.field) + ", got \"" + std::string(text) + "\"");
   }

@@ -24,6 +24,9 @@ bool is_utf8(std::string_view text);
 /// `text` in quotes for an error message: one line, valid UTF-8, cut if it is long.
 std::string in_quotes(std::string_view text);
 
+/// `text` as one word of a command line: in quotes if a shell would take it apart.
+std::string shell_word(const std::string& text);
+
 /// Throws primal::Error, "<file_name>: <parts>".
 template <typename... Parts>
 [[noreturn]] void fail(std::string_view file_name, const Parts&... parts) {

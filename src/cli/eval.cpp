@@ -26,6 +26,7 @@ int run(const Options& options) {
   } else {
     std::fputs(to_text(result).c_str(), stdout);
   }
+  for (const std::string& note : result.notes) std::fprintf(stderr, "primal eval: note: %s\n", note.c_str());
   return 0;
 }
 

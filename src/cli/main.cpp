@@ -14,6 +14,7 @@
 #include "base/failure.h"
 #include "base/nearest.h"
 #include "base/waiting_threads.h"
+#include "base/write_failure.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "kernels/cpu_target.h"
@@ -113,8 +114,12 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     complain(app, "not enough memory");
     return kFailed;
+  } catch (const primal::base::WriteFailure& failure) {
+    complain(app, failure.what());
+    return kFailed;
   } catch (const std::filesystem::filesystem_error& error) {
-    return complain(app, error.path1().string() + ": " + error.code().message());
+    complain(app, error.path1().string() + ": " + error.code().message());
+    return primal::base::is_wrong_name(error.code()) ? kWrongUsage : kFailed;
   } catch (const std::exception& error) {
     return complain(app, error.what());
   }

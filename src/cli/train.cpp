@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "base/text.h"
 #include "cli/checks.h"
 #include "cli/commands.h"
 #include "primal/error.h"
@@ -56,15 +57,16 @@ void write_page(const std::filesystem::path& folder) {
   }
 }
 
-int report(const tasks::TrainSummary& summary, bool with_page) {
+int report(const tasks::TrainSummary& summary, const Options& options) {
   std::fputs(tasks::describe(summary).c_str(), stdout);
-  const std::string folder = summary.folder.string();
+  const std::string folder = summary.folder.string(), &data = options.request.config.data;
   if (summary.interrupted) {
-    std::fprintf(stderr, "interrupted; go on with: primal train --resume %s\n", folder.c_str());
+    std::fprintf(stderr, "interrupted; go on with: primal train --resume %s%s\n", base::shell_word(folder).c_str(),
+                 data.empty() ? "" : (" --data " + base::shell_word(data)).c_str());
     return kInterrupted;
   }
   std::printf("run directory %s\n", folder.c_str());
-  if (with_page) write_page(summary.folder);
+  if (!options.no_report) write_page(summary.folder);
   return 0;
 }
 
@@ -78,7 +80,7 @@ int run(Options& options) {
   base::Progress progress(base::progress_options());
   return report(options.resume.empty() ? tasks::train_new(options.request, progress)
                                        : tasks::train_resumed(options.resume, options.request, progress),
-                /*with_page=*/!options.no_report);
+                options);
 }
 
 }  // namespace

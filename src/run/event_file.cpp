@@ -13,14 +13,12 @@
 #include <type_traits>
 
 #include "base/crc32c.h"
-#include "primal/error.h"
+#include "base/write_failure.h"
 
 namespace primal::run {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kNamePrefix = "events.out.tfevents.";
 
 template <typename Unsigned>
 void append_little_endian(std::string& bytes, Unsigned value) {
@@ -83,8 +81,8 @@ Message text_value(std::string_view tag, std::string_view text) {
 
 /// The seconds in the name of an events file; -1 for other files.
 std::int64_t second_in_name(std::string_view name) {
-  if (!name.starts_with(kNamePrefix)) return -1;
-  name.remove_prefix(kNamePrefix.size());
+  if (!name.starts_with(kEventsPrefix)) return -1;
+  name.remove_prefix(kEventsPrefix.size());
   std::int64_t second = -1;
   const auto end = std::from_chars(name.data(), name.data() + name.size(), second);
   return end.ec == std::errc() ? second : -1;
@@ -107,12 +105,6 @@ std::string hostname() {
   return name.data();
 }
 
-/// For a call that has just failed.
-[[noreturn]] void fail_errno(const fs::path& path, std::string_view action) {
-  const std::string reason = std::generic_category().message(errno);
-  throw Error(path.string() + ": cannot " + std::string(action) + ": " + reason);
-}
-
 }  // namespace
 
 double unix_time() {
@@ -122,9 +114,9 @@ double unix_time() {
 EventFile::EventFile(const fs::path& run_directory, const EventFileOptions& options) {
   const double start = options.start_time.value_or(unix_time());
   const std::int64_t second = next_second(run_directory, static_cast<std::int64_t>(start));
-  path_ = run_directory / (std::string(kNamePrefix) + std::to_string(second) + "." + hostname());
+  path_ = run_directory / (std::string(kEventsPrefix) + std::to_string(second) + "." + hostname());
   file_.reset(std::fopen(path_.c_str(), "wbxe"));  // x: must be new; e: not for child processes
-  if (file_ == nullptr) fail_errno(path_, "create");
+  if (file_ == nullptr) base::fail_writing(path_, "create");
 
   const std::int64_t first_step = options.purge_step.value_or(0);
   write_record(event(start, first_step).string(3, "brain.Event:2").bytes());
@@ -145,7 +137,7 @@ void EventFile::text(std::string_view tag, std::string_view text, std::int64_t s
 }
 
 void EventFile::flush() {
-  if (std::fflush(file_.get()) != 0) fail_errno(path_, "write");
+  if (std::fflush(file_.get()) != 0) base::fail_writing(path_, "write");
 }
 
 /// TFRecord: length, checksum of the length, data, checksum of the data.
@@ -155,7 +147,7 @@ void EventFile::write_record(std::string_view event) {
   append_little_endian(record, base::masked_crc32c(record));
   record += event;
   append_little_endian(record, base::masked_crc32c(event));
-  if (std::fwrite(record.data(), 1, record.size(), file_.get()) != record.size()) fail_errno(path_, "write");
+  if (std::fwrite(record.data(), 1, record.size(), file_.get()) != record.size()) base::fail_writing(path_, "write");
 }
 
 }  // namespace primal::run

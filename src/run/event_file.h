@@ -10,6 +10,9 @@
 
 namespace primal::run {
 
+/// The names of TensorBoard's files begin so.
+inline constexpr std::string_view kEventsPrefix = "events.out.tfevents.";
+
 /// Seconds since 1970, as events carry them.
 double unix_time();
 

@@ -13,11 +13,16 @@ namespace primal::run {
 
 class RunDirectory {
  public:
-  /// Throws Error if the folder holds a run already.
+  /// Throws Error unless the folder is absent or empty: what is in there may be another run, or somebody's work.
   static void check_is_new(const std::filesystem::path& path);
-  /// A new run; the folder must not hold one already.
+  /// A new run in a folder that is absent or empty.
   static RunDirectory create(const std::filesystem::path& path, std::string_view config);
-  /// An existing one, to go on with: nobody else may be working in it.
+  /// A new run in a folder of that name, or NAME-2, NAME-3, ... if it is taken.
+  static RunDirectory create_beside(const std::filesystem::path& path, std::string_view config);
+  /// Makes such a folder, empty, and gives its path.
+  static std::filesystem::path claim(const std::filesystem::path& path);
+  /// An existing one, to go on with: nobody else may be working in it. A line of metrics.jsonl that a crash has cut off
+  /// is removed.
   static RunDirectory resume(const std::filesystem::path& path);
 
   /// Removes what create() made: a run that failed before its first step leaves nothing behind. A resumed run stays.
@@ -38,6 +43,7 @@ class RunDirectory {
 
  private:
   explicit RunDirectory(std::filesystem::path path);
+  static RunDirectory begin(const std::filesystem::path& path, bool made, std::string_view config);
 
   std::filesystem::path path_;
   bool is_new_ = false, made_folder_ = false;

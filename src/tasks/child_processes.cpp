@@ -66,7 +66,7 @@ bool run_children(const std::vector<Child>& children, int64_t jobs, const std::f
   bool passed_on = false;
   for (size_t next = 0; next < children.size() || !running.empty();) {
     if (interrupt.interrupted() && !passed_on) {
-      for (const auto& [process, index] : running) kill(process, SIGINT);
+      for (const auto& [process, index] : running) kill(process, interrupt.signal());
       next = children.size();
       passed_on = true;
       if (running.empty()) break;

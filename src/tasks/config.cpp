@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/format.h"
 #include "base/text.h"
 #include "primal/error.h"
 #include "train/compute_threads.h"
@@ -49,6 +50,18 @@ void Config::check() const {
   train::check(optimizer);
   train::check_span("schedule.warmup", schedule.warmup, 0);
   check_run(run, train);
+}
+
+std::string Config::advice() const {
+  std::vector<std::string> causes = too_large();
+  // Each step takes this share of a weight away.
+  const double decay = optimizer.lr * optimizer.weight_decay;
+  if (decay >= 1 || optimizer.weight_decay > 10) {
+    causes.push_back("optimizer.weight_decay is " + base::format_digits(optimizer.weight_decay, 4) + ": try 0.01");
+  }
+  if (!causes.empty()) return base::joined(causes, "; ");
+  return train.clip > 0 && train.clip <= 1 ? "try a smaller optimizer.lr"
+                                           : "try a smaller optimizer.lr or train.clip=1";
 }
 
 std::string Config::toml() {

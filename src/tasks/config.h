@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/settings.h"
@@ -40,10 +41,14 @@ class Config {
   /// The same options, as TOML.
   std::string toml();
 
+  /// What to try when numbers have run away in training.
+  std::string advice() const;
+
   /// "PrimalFormer", "Primal.+", ...
   virtual std::string model_name() const = 0;
-  /// Files of the user's own: relative names become absolute, since a later command may be called from elsewhere.
-  virtual std::vector<std::string*> own_files() { return {}; }
+  /// Files of the user's own, key and name: relative names become absolute, since a later command may be called from
+  /// elsewhere. A run that goes on may be given other names for them.
+  virtual std::vector<std::pair<std::string, std::string*>> own_files() { return {}; }
   /// When the published runs evaluated.
   virtual train::EvaluationTimes published_evaluations() const { return {train.evaluate}; }
 
@@ -56,6 +61,8 @@ class Config {
   /// data.*, model.*, loss.* and the like.
   virtual void add_own_settings(base::Settings& settings) = 0;
   virtual void check_own() const = 0;
+  /// What is so large that numbers may run away: "loss.eta is 1e+06: try 0.1".
+  virtual std::vector<std::string> too_large() const { return {}; }
 };
 
 /// Threads that a configuration asks for: run.threads, or one per core.

@@ -48,6 +48,7 @@ EvalResult evaluate_run(const std::filesystem::path& run, const std::string& fil
   EvalResult result{.what = {}, .metric = task.metric(), .evaluation = {}};
   result.evaluation = file.empty() ? task.evaluate(Part::test) : task.evaluate_file(file);
   result.what = trained.resolved.config->model_name() + " of " + run.string() + " on " + task.describe(choice);
+  result.notes = task.notes(choice);
   return result;
 }
 
@@ -69,6 +70,7 @@ nlohmann::json to_json(const EvalResult& result) {
   return {{"what", result.what},
           {"metric", result.metric},
           {"score", result.evaluation.score},
+          {"notes", result.notes},
           {"evaluation", run::to_json(result.evaluation, result.metric)}};
 }
 

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "base/format.h"
 #include "base/text.h"
 
 namespace primal::tasks {
@@ -21,6 +22,12 @@ void add_settings(base::Settings& settings, KsvdOptions& ksvd) {
 
 void check(const KsvdOptions& ksvd) {
   if (ksvd.eta < 0) base::fail("loss.eta", "expected at least 0, got ", ksvd.eta);
+}
+
+std::vector<std::string> too_large(const KsvdOptions& options) {
+  constexpr double kUsual = 10;  // published: 0 to 1
+  if (options.eta <= kUsual) return {};
+  return {"loss.eta is " + base::format_digits(options.eta, 4) + ": try 0.1"};
 }
 
 std::vector<double> mean_objectives(const std::vector<KsvdTerms>& terms) {

@@ -1,6 +1,7 @@
 // The KSVD term of a loss, the same for every family.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "base/settings.h"
@@ -17,6 +18,8 @@ struct KsvdOptions {
 /// Makes them known as loss.eta and loss.ksvd_reduction.
 void add_settings(base::Settings& settings, KsvdOptions& options);
 void check(const KsvdOptions& options);
+/// For Config::too_large().
+std::vector<std::string> too_large(const KsvdOptions& options);
 
 /// Mean J of each primal layer.
 std::vector<double> mean_objectives(const std::vector<KsvdTerms>& terms);

@@ -62,14 +62,18 @@ Resolved resolve(const ConfigRequest& request, base::Settings& settings) {
   return resolved;
 }
 
+void make_absolute(const Resolved& resolved) {
+  for (const auto& [key, file] : resolved.config->own_files()) {
+    if (!file->empty()) *file = fs::absolute(*file).lexically_normal().string();
+  }
+}
+
 }  // namespace
 
 Resolved resolve_config(const ConfigRequest& request) {
   base::Settings settings;
   Resolved resolved = resolve(request, settings);
-  for (std::string* file : resolved.config->own_files()) {
-    if (!file->empty()) *file = fs::absolute(*file).lexically_normal().string();
-  }
+  make_absolute(resolved);
   resolved.config->check();
   return resolved;
 }
@@ -82,9 +86,14 @@ std::string list_keys(const ConfigRequest& request) {
 
 Resolved read_config(const fs::path& file, const std::vector<std::string>& set) {
   base::Settings settings;
+  // An empty file would be a configuration of defaults alone.
+  if (!base::Settings::peek(file, "run.protocol")) {
+    throw Error(file.string() + ": is not the configuration of a run, or damaged: run.protocol is missing");
+  }
   Resolved resolved = begin(file, settings);
   set_all(settings, set);
   check_family(resolved);
+  make_absolute(resolved);
   resolved.config->check();
   return resolved;
 }

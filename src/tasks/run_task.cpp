@@ -34,7 +34,8 @@ void say(RunDirectory& run, Progress& progress, const std::string& text) {
 train::TrainPlan plan_of(const Config& config) {
   const bool paper = config.run.protocol == Protocol::paper;
   return {.selection = paper ? Part::test : Part::validation,
-          .evaluations = paper ? config.published_evaluations() : train::EvaluationTimes{config.train.evaluate}};
+          .evaluations = paper ? config.published_evaluations() : train::EvaluationTimes{config.train.evaluate},
+          .advice = config.advice()};
 }
 
 // After the records that begin a new tenth of the run, but for the last one.
@@ -84,7 +85,7 @@ Outcome refit(const Config& config, const Outcome& chosen, Task& task, RunDirect
                             .accumulate = options.accumulate,
                             .seed = options.seed,
                             .passes = options.passes});
-  train::TrainPlan plan{.last_step = order.steps_at(chosen.best_epoch)};
+  train::TrainPlan plan{.last_step = order.steps_at(chosen.best_epoch), .advice = config.advice()};
   if (options.length.unit == base::SpanUnit::steps && chosen.best.step > 0) {  // the schedule is longer alike
     const double longer = static_cast<double>(*plan.last_step) / static_cast<double>(chosen.best.step);
     options.length.count = std::llround(longer * static_cast<double>(options.length.count));
@@ -141,9 +142,9 @@ void finish(const Config& config, Task& task, run::Result& result, RunDirectory&
 
 }  // namespace
 
-// With other training data it would train on what it held out before, and scale them otherwise. With another TEST the
-// best weights would be chosen among scores that cannot be compared.
-void check_same_data(const fs::path& run, const Task& task) {
+// With other training data it would train on what it held out before, and scale them otherwise. Scores of another TEST
+// cannot be compared: neither with each other, to choose the best weights, nor with those of other runs.
+void check_same_data(const fs::path& run, const Task& task, bool must_tell) {
   const fs::path file = run / "data.json";
   if (!fs::exists(file)) return;
   const nlohmann::json json = base::parse_object(base::read_text_if_any(file).value_or(""), file.string());
@@ -151,7 +152,11 @@ void check_same_data(const fs::path& run, const Task& task) {
   const base::Fields before(json, file.string());
   const auto check = [&](const char* which, const char* key) {
     const std::string then = before.text_if_any(key), today = now.value(key, "");
-    if (then.empty() || today.empty() || then == today) return;
+    if (today.empty() || then == today) return;
+    if (then.empty()) {
+      if (!must_tell) return;
+      throw Error(file.string() + ": has no " + key + ", so that other files cannot be told from those of the run");
+    }
     throw Error(file.string() + ": the " + which + " data of " + now.value("name", "") +
                 " have changed since this run began; restore them, or start a new run");
   };
@@ -159,13 +164,13 @@ void check_same_data(const fs::path& run, const Task& task) {
   check("TEST", "test_fingerprint");
 }
 
-RunOutcome run_task(const Config& config, Task& task, const OpenTask& open, RunDirectory& run, Progress& progress) {
+RunOutcome run_task(const Config& config, Task& task, RunDirectory& run, Progress& progress) {
   check_same_data(run.path(), task);
   write_facts(task, run);
   say(run, progress, introduction(config, task));
   say_notes(task, run, progress);
 
-  Watch watch(task, config.train.clip, run, [&](const std::string& text) { say(run, progress, text); });
+  Watch watch(task, config.advice(), run, [&](const std::string& text) { say(run, progress, text); });
   train::TrainPlan plan = plan_of(config);
   plan.after_record = looks_of(watch);
   train::Trainer trainer(task, config.train, config.optimizer, config.schedule, std::move(plan), run, progress);
@@ -182,7 +187,7 @@ RunOutcome run_task(const Config& config, Task& task, const OpenTask& open, RunD
     return {.result = result};
   }
   say(run, progress, "refit on all of TRAIN for " + base::format_digits(outcome.best_epoch, 6) + " epochs");
-  const std::unique_ptr<Task> whole = open(/*hold_out=*/false);
+  const std::unique_ptr<Task> whole = task.whole();
   const Outcome second = refit(config, outcome, *whole, run, progress);
   if (second.interrupted) return {.interrupted = true};
   result.seconds += second.seconds;

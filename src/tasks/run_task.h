@@ -2,8 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
-#include <memory>
 
 #include "base/progress.h"
 #include "run/result.h"
@@ -18,16 +16,12 @@ struct RunOutcome {
   run::Result result{};  ///< unless interrupted
 };
 
-/// Opens the task of the run: with a part held out, or for the refit with all of TRAIN.
-using OpenTask = std::function<std::unique_ptr<Task>(bool hold_out)>;
-
 /// Starts the run, or goes on with it. Writes metrics, checkpoints, data.json, analysis.json and at the end
 /// result.json. What it has to say goes to the progress display and to log.txt.
-RunOutcome run_task(const Config& config, Task& task, const OpenTask& open, run::RunDirectory& run,
-                    base::Progress& progress);
+RunOutcome run_task(const Config& config, Task& task, run::RunDirectory& run, base::Progress& progress);
 
-/// Throws Error if the training data, or TEST if it chooses the weights, are not those that the run, if it has begun,
-/// wrote down in data.json.
-void check_same_data(const std::filesystem::path& run, const Task& task);
+/// Throws Error if the training data or TEST are not those that the run, if it has begun, wrote down in data.json; also
+/// if it wrote down nothing to tell them by and `must_tell`.
+void check_same_data(const std::filesystem::path& run, const Task& task, bool must_tell = false);
 
 }  // namespace primal::tasks

@@ -8,8 +8,11 @@
 #include "base/atomic_file.h"
 #include "base/folder_lock.h"
 #include "base/format.h"
+#include "base/json_file.h"
 #include "base/statistics.h"
 #include "base/text.h"
+#include "base/write_failure.h"
+#include "data/search_path.h"
 #include "primal/error.h"
 #include "tasks/child_processes.h"
 #include "tasks/locations.h"
@@ -21,6 +24,8 @@ namespace primal::tasks {
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr const char* kSweepFile = "sweep.json";
 
 struct Point {
   std::vector<std::string> values;  // one per key
@@ -200,6 +205,12 @@ Plan plan_of(const SweepRequest& request, const std::vector<report::SweepKey>& k
   return plan;
 }
 
+std::string last_line(const fs::path& log) {
+  std::string text = base::read_text_if_any(log).value_or("");
+  while (text.ends_with('\n')) text.pop_back();
+  return text.substr(text.rfind('\n') + 1);  // npos + 1 is 0
+}
+
 // "3/12  rank=20,eta=0.1  seed-1  validation accuracy 97.2 %"
 std::string line_about(const Job& job, const std::string& part, int exit_code, const fs::path& log) {
   const std::string name = job.folder.parent_path().filename().string() + "  " + job.folder.filename().string() + "  ";
@@ -207,7 +218,35 @@ std::string line_about(const Job& job, const std::string& part, int exit_code, c
     const run::Result result = run::read_result(job.folder / "result.json");
     return name + part + " " + result.metric.name + " " + run::format_score(result.metric, score_of(result));
   }
-  return name + "failed (exit code " + std::to_string(exit_code) + "), see " + log.string();
+  return name + "failed (exit code " + std::to_string(exit_code) + "): " + last_line(log) + "; see " + log.string();
+}
+
+// Data that cannot be read are told of at once, not by every run.
+void check_data(const Plan& plan, const SweepRequest& request, const std::vector<report::SweepKey>& keys) {
+  const auto first = std::ranges::find_if(plan.jobs, [](const Job& job) { return !is_finished(job.folder); });
+  if (first == plan.jobs.end()) return;
+  const Resolved resolved = resolve_config(request_for(request, keys, plan.points[first->point]));
+  const bool hold_out = plan.run.protocol == Protocol::honest;
+  resolved.family->open(*resolved.config, {.search = data_search_path(request.data), .hold_out = hold_out});
+}
+
+bool holds_a_sweep(const fs::path& folder) {
+  if (fs::exists(folder / kSweepFile)) return true;
+  for (const fs::path& point : data::entries(folder)) {  // one of an older version that was stopped has none
+    for (const fs::path& run : data::entries(point)) {
+      if (run.filename().string().starts_with("seed-") && fs::exists(run / "config.toml")) return true;
+    }
+  }
+  return false;
+}
+
+void check_folder(const fs::path& folder) {
+  if (fs::exists(folder) && !fs::is_directory(folder)) throw Error(folder.string() + ": is not a folder");
+  for (const fs::path& entry : data::entries(folder)) {
+    if (entry.filename() == base::kLockFile || holds_a_sweep(folder)) continue;
+    throw Error(folder.string() + ": a new sweep needs a folder that is absent or empty, but there is " +
+                entry.filename().string() + " in this one");
+  }
 }
 
 void run_unfinished(const SweepRequest& request, const Plan& plan, SweepSummary& summary, std::vector<int64_t>& failed,
@@ -230,6 +269,10 @@ void run_unfinished(const SweepRequest& request, const Plan& plan, SweepSummary&
     say(std::to_string(++done) + "/" + std::to_string(plan.jobs.size()) + "  " +
         line_about(jobs[index], summary.results.part, exit_code, children[index].log));
   });
+}
+
+void write_results(const fs::path& folder, const report::SweepResults& results) {
+  base::write_file_atomically(folder / kSweepFile, to_json(results).dump(2) + "\n");
 }
 
 }  // namespace
@@ -256,10 +299,13 @@ SweepSummary sweep(const SweepRequest& original, const std::function<void(const 
   results.protocol = name_of(protocol);
   results.part = protocol == Protocol::honest ? "validation" : "best TEST";
 
+  check_folder(request.folder);
+  check_data(plan, request, results.keys);
   std::error_code failure;
   fs::create_directories(request.folder, failure);
-  if (failure) throw Error(request.folder.string() + ": could not be created: " + failure.message());
+  if (failure) base::fail_writing(request.folder, "create it", failure);
   const base::FolderLock lock(request.folder, "another sweep is working here");
+  if (!fs::exists(request.folder / kSweepFile)) write_results(request.folder, results);  // says whose folder it is
   std::vector<int64_t> failed(plan.points.size());
   run_unfinished(request, plan, summary, failed, say);
   results.metric = common_metric(plan.jobs).value_or(run::Metric{.key = "score", .name = "score"});
@@ -271,7 +317,7 @@ SweepSummary sweep(const SweepRequest& original, const std::function<void(const 
     results.cells.push_back(cell_of(results.keys, plan.points[i], folders));
     results.cells.back().failed = failed[i];
   }
-  base::write_file_atomically(request.folder / "sweep.json", to_json(results).dump(2) + "\n");
+  write_results(request.folder, results);
   base::write_file_atomically(request.folder / "sweep.html", report::sweep_page(results));
   return summary;
 }

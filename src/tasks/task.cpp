@@ -4,6 +4,8 @@
 
 namespace primal::tasks {
 
+std::unique_ptr<Task> Task::whole() { throw Error("run.refit: this family of tasks has no refit"); }
+
 Evaluation Task::evaluate_file(const std::filesystem::path& file) {
   throw Error(file.string() + ": this family of tasks does not evaluate files");
 }

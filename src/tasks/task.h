@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -34,7 +35,7 @@ using LineWriter = std::function<void(std::string_view)>;
 class Task : public train::Problem {
  public:
   /// data.json: what has to be known of the training data to use the model on other data. Every task has "name", and
-  /// "fingerprint" of the training data; also "test_fingerprint" if the run chooses by TEST.
+  /// "fingerprint" of the training data; also "test_fingerprint" of TEST if the run evaluates it.
   virtual nlohmann::json facts() const = 0;
   virtual bool has(Part part) const = 0;
   /// Of the data, for people: "JapaneseVowels: 216 training series, 54 for validation, ...".
@@ -46,6 +47,13 @@ class Task : public train::Problem {
   virtual std::string describe(const DataChoice& choice) = 0;
   /// The model over these examples, without gradient, for nn::record().
   virtual void forward(const DataChoice& choice) = 0;
+
+  /// The same task with nothing held out of the training data, for a refit. It has the data that were read for this
+  /// one: files may have changed meanwhile. By default an Error: not every task holds something out.
+  virtual std::unique_ptr<Task> whole();
+
+  /// What is odd about these examples, for who has just evaluated them.
+  virtual std::vector<std::string> notes(const DataChoice& /*choice*/) { return {}; }
 
   /// By default an Error: not every task can.
   virtual Evaluation evaluate_file(const std::filesystem::path& file);

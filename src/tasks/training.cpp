@@ -1,5 +1,6 @@
 #include "tasks/training.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <ctime>
@@ -11,6 +12,7 @@
 #include "base/json_file.h"
 #include "base/peak_memory.h"
 #include "base/statistics.h"
+#include "base/text.h"
 #include "primal/error.h"
 #include "run/metrics.h"
 #include "tasks/locations.h"
@@ -35,36 +37,35 @@ fs::path default_folder(const Config& config) {
   return fs::path("runs") / (name + "-" + name_of(config.run.protocol) + "-" + date);
 }
 
-// Changes that leave what has been done valid.
-void check_may_change(const std::vector<std::string>& set) {
+// Changes that leave what has been done valid. Files may have another name or place than before: their fingerprints
+// tell whether they are the same.
+void check_may_change(const std::vector<std::string>& set, Config& config) {
+  const auto files = config.own_files();
+  const auto is_own_file = [&](const std::string& key) {
+    return std::ranges::any_of(files, [&](const auto& file) { return file.first == key; });
+  };
   for (const std::string& assignment : set) {
     const std::string key = assignment.substr(0, assignment.find('='));
     if (key == "train.length" || key == "train.epochs" || key == "train.patience" || key == "run.threads" ||
-        key.starts_with("train.checkpoint")) {
+        key.starts_with("train.checkpoint") || is_own_file(key)) {
       continue;
     }
     throw Error("--set " + assignment +
                 ": a resumed run keeps its configuration; only train.length (or train.epochs), train.patience, "
-                "train.checkpoint_* and run.threads may change");
+                "train.checkpoint_*, run.threads and the names of its files may change");
   }
-}
-
-OpenTask opener(const Resolved& resolved, const std::string& data) {
-  return [&resolved, data](bool hold_out) {
-    train::set_up_compute_threads(threads_of(resolved.config->run));
-    return resolved.family->open(*resolved.config, {.search = data_search_path(data), .hold_out = hold_out});
-  };
 }
 
 std::unique_ptr<Task> open_for_training(const Resolved& resolved, const std::string& data) {
   base::reset_peak_memory();
-  return opener(resolved, data)(resolved.config->run.protocol == Protocol::honest);
+  train::set_up_compute_threads(threads_of(resolved.config->run));
+  return resolved.family->open(*resolved.config, {.search = data_search_path(data),
+                                                  .hold_out = resolved.config->run.protocol == Protocol::honest});
 }
 
-RunOutcome run_or_discard(const Resolved& resolved, Task& task, const std::string& data, RunDirectory& run,
-                          Progress& progress) {
+RunOutcome run_or_discard(const Resolved& resolved, Task& task, RunDirectory& run, Progress& progress) {
   try {
-    return run_task(*resolved.config, task, opener(resolved, data), run, progress);
+    return run_task(*resolved.config, task, run, progress);
   } catch (const base::Failure& failure) {
     run.log(std::string("failed: ") + failure.what());
     run.metric(run::failure_line(failure.what()));
@@ -76,12 +77,24 @@ RunOutcome run_or_discard(const Resolved& resolved, Task& task, const std::strin
   }
 }
 
-// Whether the data are there is known before the folder is made.
-RunOutcome start_run(const fs::path& folder, const Resolved& resolved, const std::string& data, Progress& progress) {
-  RunDirectory::check_is_new(folder);
-  const std::unique_ptr<Task> task = open_for_training(resolved, data);
-  RunDirectory run = RunDirectory::create(folder, resolved.config->toml());
-  return run_or_discard(resolved, *task, data, run, progress);
+struct Started {
+  fs::path folder;
+  RunOutcome outcome;
+};
+
+// Whether the data are there is known before the folder is made. `may_rename`: the name is ours, so that another will
+// do if it is taken.
+Started start_run(const fs::path& folder, const Resolved& resolved, Task& task, Progress& progress,
+                  bool may_rename = false) {
+  const std::string config = resolved.config->toml();
+  RunDirectory run = may_rename ? RunDirectory::create_beside(folder, config) : RunDirectory::create(folder, config);
+  return {run.path(), run_or_discard(resolved, task, run, progress)};
+}
+
+std::vector<std::string> file_names(Config& config) {
+  std::vector<std::string> names;
+  for (const auto& [key, file] : config.own_files()) names.push_back(*file);
+  return names;
 }
 
 // A changed configuration is written down; with another length or patience a finished run is no longer finished.
@@ -93,18 +106,20 @@ RunOutcome resume_run(const fs::path& folder, const Resolved& resolved, const st
   const bool goes_on = then.length != now.length || then.patience != now.patience;
   const bool is_finished = fs::exists(folder / "result.json") && !goes_on;
   const std::unique_ptr<Task> task = is_finished ? nullptr : open_for_training(resolved, data);
-  if (goes_on) {
-    check_same_data(folder, *task);
-    train::check_can_go_on(run, *task, now, resolved.config->schedule);
-  }
   const std::string text = resolved.config->toml();
-  if (before.config->toml() != text) run.write("config.toml", text);
+  const bool is_changed = before.config->toml() != text;
+  if (is_changed) {
+    const std::unique_ptr<Task> opened = task ? nullptr : open_for_training(resolved, data);
+    check_same_data(folder, task ? *task : *opened, file_names(*before.config) != file_names(*resolved.config));
+  }
+  if (task) train::check_can_go_on(run, *task, now, resolved.config->schedule);
+  if (is_changed) run.write("config.toml", text);
   if (is_finished) return {.result = run::read_result(folder / "result.json")};
   fs::remove(folder / "result.json");
-  return run_or_discard(resolved, *task, data, run, progress);
+  return run_or_discard(resolved, *task, run, progress);
 }
 
-// Seeds one after another; a seed that has a folder goes on where it stood.
+// Seeds one after another; a seed that has a folder goes on where it stood. All have the same data.
 TrainSummary train_seeds(const fs::path& folder, const Resolved& resolved, int64_t count, const std::string& data,
                          Progress& progress) {
   TrainSummary summary{.folder = folder};
@@ -112,8 +127,15 @@ TrainSummary train_seeds(const fs::path& folder, const Resolved& resolved, int64
   for (int64_t seed = first; seed < first + count; ++seed) {
     const fs::path own = folder / seed_folder(seed);
     resolved.config->train.seed = seed;
-    const RunOutcome outcome = fs::exists(own / "config.toml") ? resume_run(own, resolved, data, progress)
-                                                               : start_run(own, resolved, data, progress);
+    RunOutcome outcome;
+    if (fs::exists(own / "config.toml")) {
+      outcome = resume_run(own, resolved, data, progress);
+    } else {
+      RunDirectory::check_is_new(own);
+      const std::unique_ptr<Task> task = open_for_training(resolved, data);
+      check_same_data(folder / seed_folder(first), *task);
+      outcome = start_run(own, resolved, *task, progress).outcome;
+    }
     if (outcome.interrupted) {
       summary.interrupted = true;
       return summary;
@@ -127,6 +149,14 @@ TrainSummary summary_of_one(const fs::path& folder, const RunOutcome& outcome) {
   TrainSummary summary{.interrupted = outcome.interrupted, .folder = folder};
   if (!outcome.interrupted) summary.results.push_back(outcome.result);
   return summary;
+}
+
+void check_is_new(const fs::path& folder) {
+  if (holds_seeds(folder)) {
+    throw Error(folder.string() + ": there are runs already; go on with them by --resume " +
+                base::shell_word(folder.string()));
+  }
+  RunDirectory::check_is_new(folder);
 }
 
 std::string describe_one(const run::Result& result) {
@@ -150,25 +180,29 @@ std::string describe_one(const run::Result& result) {
 
 TrainSummary train_new(const TrainRequest& request, Progress& progress) {
   const Resolved resolved = resolve_config(request.config);
-  Config& config = *resolved.config;
+  const Config& config = *resolved.config;
   const std::string& data = request.config.data;
   if (request.seeds < 1) throw Error("--seeds: expected at least 1, got " + std::to_string(request.seeds));
-  const fs::path folder = request.run.value_or(default_folder(config));
-  if (holds_seeds(folder)) {
-    throw Error(folder.string() + ": there are runs already; go on with them by --resume " + folder.string());
+  const bool may_rename = !request.run;
+  fs::path folder = request.run.value_or(default_folder(config));
+  if (!may_rename) check_is_new(folder);
+  if (request.seeds == 1) {
+    const std::unique_ptr<Task> task = open_for_training(resolved, data);
+    const Started started = start_run(folder, resolved, *task, progress, may_rename);
+    return summary_of_one(started.folder, started.outcome);
   }
-  if (request.seeds == 1) return summary_of_one(folder, start_run(folder, resolved, data, progress));
-  const int64_t first = config.train.seed;
-  const bool made = fs::create_directories(folder);
+  const bool made = may_rename || fs::create_directories(folder);
+  if (may_rename) folder = RunDirectory::claim(folder);
   base::write_file_atomically(folder / kSeedsFile, nlohmann::json{{"seeds", request.seeds}}.dump() + "\n");
-  base::write_file_atomically(folder / kSeedsConfig, config.toml());
+  base::write_file_atomically(folder / kSeedsConfig, resolved.config->toml());
+  const int64_t first = config.train.seed;
   try {
     return train_seeds(folder, resolved, request.seeds, data, progress);
   } catch (const std::exception&) {
     if (!fs::exists(folder / seed_folder(first))) {  // nothing was begun
-      fs::remove(folder / kSeedsFile);
-      fs::remove(folder / kSeedsConfig);
       std::error_code ignored;
+      fs::remove(folder / kSeedsFile, ignored);
+      fs::remove(folder / kSeedsConfig, ignored);
       if (made) fs::remove(folder, ignored);
     }
     throw;
@@ -177,16 +211,19 @@ TrainSummary train_new(const TrainRequest& request, Progress& progress) {
 
 TrainSummary train_resumed(const fs::path& folder, const TrainRequest& request, Progress& progress) {
   const std::string& data = request.config.data;
-  check_may_change(request.config.set);
   if (!holds_seeds(folder)) {
     if (!fs::exists(folder / "config.toml")) throw Error(folder.string() + ": no run here (config.toml is missing)");
     const Resolved resolved = read_config(folder / "config.toml", request.config.set);
+    check_may_change(request.config.set, *resolved.config);
     return summary_of_one(folder, resume_run(folder, resolved, data, progress));
   }
   const Resolved resolved = read_config(folder / kSeedsConfig, request.config.set);
+  check_may_change(request.config.set, *resolved.config);
+  const Resolved before = read_config(folder / kSeedsConfig);
   const std::string text = resolved.config->toml();
-  if (text != read_config(folder / kSeedsConfig).config->toml()) {
-    check_same_data(folder / seed_folder(resolved.config->train.seed), *open_for_training(resolved, data));
+  if (text != before.config->toml()) {
+    check_same_data(folder / seed_folder(resolved.config->train.seed), *open_for_training(resolved, data),
+                    file_names(*before.config) != file_names(*resolved.config));
     base::write_file_atomically(folder / kSeedsConfig, text);
   }
   const nlohmann::json seeds = base::read_json(folder / kSeedsFile);

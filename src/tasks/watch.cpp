@@ -33,8 +33,8 @@ void analyse(Task& task, const run::RunDirectory& run) {
   run.write("analysis.json", run::to_json(analysis::spectrum_of(records)).dump(2) + "\n");
 }
 
-Watch::Watch(Task& task, double clip, run::RunDirectory& run, std::function<void(const std::string&)> say)
-    : task_(task), advice_(base::smaller_steps(clip)), run_(run), say_(std::move(say)) {}
+Watch::Watch(Task& task, std::string advice, run::RunDirectory& run, std::function<void(const std::string&)> say)
+    : task_(task), advice_(std::move(advice)), run_(run), say_(std::move(say)) {}
 
 void Watch::look() {
   if (!is_finite(task_.model())) throw base::Failure("the weights are no longer finite; " + advice_);

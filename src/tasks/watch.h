@@ -16,8 +16,8 @@ void analyse(Task& task, const run::RunDirectory& run);
 /// Known failure signatures, each said once, as soon as it shows.
 class Watch {
  public:
-  /// `say` gets a line for each.
-  Watch(Task& task, double clip, run::RunDirectory& run, std::function<void(const std::string&)> say);
+  /// `say` gets a line for each; `advice` is for numbers that have run away.
+  Watch(Task& task, std::string advice, run::RunDirectory& run, std::function<void(const std::string&)> say);
 
   /// Throws Failure if the numbers have run away.
   void look();

@@ -5,15 +5,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
-#include <iterator>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/atomic_file.h"
+#include "base/crc32c.h"
+#include "base/json_file.h"
+#include "base/mapped_file.h"
+#include "base/write_failure.h"
 #include "primal/error.h"
 #include "primal/safetensors.h"
 
@@ -23,18 +23,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
+using Json = nlohmann::json;
+
 constexpr std::string_view kPrefix = "step-";
 constexpr std::string_view kUnfinished = ".tmp";
+constexpr const char *kModel = "model.safetensors", *kOptimizer = "optimizer.safetensors", *kState = "state.json";
+constexpr const char* kChecksums = "checksums";
 
 // A rename is on disk only when the folder is.
 void sync_folder(const fs::path& folder) {
-  const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (file < 0 || fsync(file) != 0) {
-    const std::string reason = std::strerror(errno);
-    if (file >= 0) close(file);
-    throw Error(folder.string() + ": could not be synced: " + reason);
-  }
-  close(file);
+  const base::FileDescriptor file(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!file.is_open() || fsync(file.get()) != 0) base::fail_writing(folder, "sync it");
 }
 
 std::optional<int64_t> step_of(const fs::path& path) {
@@ -87,9 +86,43 @@ void move_into_place(const fs::path& unfinished, const fs::path& target) {
 }
 
 std::string text_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(path.string() + ": could not be opened: " + std::strerror(errno));
-  return {std::istreambuf_iterator<char>(file), {}};
+  const auto text = base::read_text_if_any(path);
+  if (!text) throw Error(path.string() + ": is missing");
+  return *text;
+}
+
+std::string checksum_of_file(const fs::path& path) {
+  return base::crc32c_text(base::MappedFile(path, "tensors").text());
+}
+
+// state.json: the state and, under kChecksums, those of the files beside it and its own, made without them.
+std::string with_checksums(const std::string& state, const fs::path& folder) {
+  Json json = Json::parse(state);
+  Json checksums = {{kState, base::crc32c_text(json.dump())}};
+  for (const char* name : {kModel, kOptimizer}) {
+    if (fs::exists(folder / name)) checksums[name] = checksum_of_file(folder / name);
+  }
+  json[kChecksums] = checksums;
+  return json.dump(2) + "\n";
+}
+
+void check_sum(const Json& checksums, const char* name, const fs::path& file, const std::string& found) {
+  if (!checksums.contains(name) || checksums[name] == found) return;
+  throw Error(file.string() + ": is damaged: its checksum is " + found + ", expected " + checksums[name].dump());
+}
+
+// Checkpoints of older versions have none.
+void check_sums(const fs::path& path, const std::string& state) {
+  Json json = Json::parse(state, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains(kChecksums)) return;  // who reads the state says what is wrong with it
+  const Json checksums = json[kChecksums];
+  json.erase(kChecksums);
+  check_sum(checksums, kState, path / kState, base::crc32c_text(json.dump()));
+  for (const char* name : {kModel, kOptimizer}) {
+    if (!checksums.contains(name)) continue;
+    if (!fs::exists(path / name)) throw Error((path / name).string() + ": is missing");
+    check_sum(checksums, name, path / name, checksum_of_file(path / name));
+  }
 }
 
 }  // namespace
@@ -99,9 +132,9 @@ void save_checkpoint(const fs::path& folder, const std::string& name, const Chec
   fs::create_directories(folder);
   fs::remove_all(unfinished);
   fs::create_directory(unfinished);
-  save_safetensors(unfinished / "model.safetensors", checkpoint.model, {{"format", "pt"}});
-  if (!checkpoint.optimizer.empty()) save_safetensors(unfinished / "optimizer.safetensors", checkpoint.optimizer);
-  base::write_file_atomically(unfinished / "state.json", checkpoint.state);
+  save_safetensors(unfinished / kModel, checkpoint.model, {{"format", "pt"}});
+  if (!checkpoint.optimizer.empty()) save_safetensors(unfinished / kOptimizer, checkpoint.optimizer);
+  base::write_file_atomically(unfinished / kState, with_checksums(checkpoint.state, unfinished));
   sync_folder(unfinished);
   move_into_place(unfinished, target);
   sync_folder(folder);
@@ -109,11 +142,10 @@ void save_checkpoint(const fs::path& folder, const std::string& name, const Chec
 
 Checkpoint load_checkpoint(const fs::path& path) {
   Checkpoint checkpoint;
-  checkpoint.model = load_safetensors(path / "model.safetensors").tensors;
-  if (fs::exists(path / "optimizer.safetensors")) {
-    checkpoint.optimizer = load_safetensors(path / "optimizer.safetensors").tensors;
-  }
-  checkpoint.state = text_of(path / "state.json");
+  checkpoint.state = text_of(path / kState);
+  check_sums(path, checkpoint.state);
+  checkpoint.model = load_safetensors(path / kModel).tensors;
+  if (fs::exists(path / kOptimizer)) checkpoint.optimizer = load_safetensors(path / kOptimizer).tensors;
   return checkpoint;
 }
 

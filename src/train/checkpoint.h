@@ -16,14 +16,14 @@ using Tensors = std::map<std::string, torch::Tensor>;
 struct Checkpoint {
   Tensors model;
   Tensors optimizer;  ///< moments, step counts, state of the random generator
-  std::string state;  ///< JSON of the trainer
+  std::string state;  ///< JSON object of the trainer
 };
 
 /// Writes folder/NAME: a temporary folder beside it is filled, synced and renamed, so that `kill -9` at any instant
-/// leaves either the old or the new one complete.
+/// leaves either the old or the new one complete. state.json gets the checksums of all.
 void save_checkpoint(const std::filesystem::path& folder, const std::string& name, const Checkpoint& checkpoint);
 
-/// Throws Error, which names the file, for anything missing or damaged.
+/// Throws Error, which names the file, for anything missing or damaged: what has checksums is held against them.
 Checkpoint load_checkpoint(const std::filesystem::path& path);
 
 /// step-N with the largest N, or nothing. Leftovers of an interrupted save are removed.

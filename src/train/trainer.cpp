@@ -57,22 +57,40 @@ double mean(const std::vector<double>& values) {
   return values.empty() ? std::nan("") : sum / static_cast<double>(values.size());
 }
 
-Checkpoint read_checkpoint(const std::filesystem::path& path) {
-  Checkpoint checkpoint = load_checkpoint(path);
-  if (checkpoint.optimizer.empty()) {
-    throw Error((path / "optimizer.safetensors").string() + ": is missing or empty");
+// What the function gives; an Error gets the advice.
+template <typename Function>
+auto with_advice(const std::string& advice, const Function& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    throw Error(std::string(error.what()) + "; " + advice);
   }
-  return checkpoint;
 }
 
-template <typename Function>
-void with_advice(const std::filesystem::path& checkpoint, const Function& read) {
-  try {
-    read();
-  } catch (const Error& error) {
-    throw Error(std::string(error.what()) + "; if the file is damaged, remove " + checkpoint.string() +
-                " to go on from the checkpoint before it");
-  }
+struct Read {
+  Checkpoint tensors;
+  TrainerState state;
+};
+
+Read read_checkpoint(const std::filesystem::path& path, const Metric& metric, const Order& order) {
+  return with_advice("remove " + path.string() + " to go on from the checkpoint before it", [&] {
+    Read read{.tensors = load_checkpoint(path), .state = {}};
+    if (read.tensors.optimizer.empty()) {
+      throw Error((path / "optimizer.safetensors").string() + ": is missing or empty");
+    }
+    if (!read.tensors.optimizer.contains(kGenerator)) {
+      throw Error((path / "optimizer.safetensors").string() + ": no " + kGenerator);
+    }
+    read.state = trainer_state(read.tensors.state, metric, order, (path / "state.json").string());
+    return read;
+  });
+}
+
+// Weights that were kept are needed at the end: better to know at the beginning that they are damaged.
+void check_best(const run::RunDirectory& run, const TrainerState& state) {
+  if (state.best.step < 0) return;
+  with_advice("the run needs it at its end: restore it from a copy, or begin a new run",
+              [&] { load_checkpoint(run.path() / "best"); });
 }
 
 const char* name_of(Part part) { return part == Part::validation ? "validation" : "test"; }
@@ -84,10 +102,7 @@ void check_can_go_on(const run::RunDirectory& run, const Problem& problem, const
   const Order order(order_options(problem, train));
   in_steps(schedule, train, order);
   const auto newest = latest_checkpoint(run.checkpoints());
-  if (!newest) return;
-  with_advice(*newest, [&] {
-    trainer_state(read_checkpoint(*newest).state, problem.metric(), order, (*newest / "state.json").string());
-  });
+  if (newest) check_best(run, read_checkpoint(*newest, problem.metric(), order).state);
 }
 
 class Trainer::Loop {
@@ -152,23 +167,24 @@ void Trainer::Loop::resume() {
     run_.forget_metrics_after(0);
     return;
   }
-  with_advice(*newest, [&] { load(*newest); });
+  load(*newest);
+  check_best(run_, state_);
   run_.forget_metrics_after(state_.metric_bytes);
   saved_step_ = state_.step;
 }
 
 void Trainer::Loop::load(const std::filesystem::path& path) {
-  Checkpoint checkpoint = read_checkpoint(path);
-  TrainerState state = trainer_state(checkpoint.state, problem_.metric(), order_, (path / "state.json").string());
-  const std::string optimizer_file = (path / "optimizer.safetensors").string();
-  load_tensors(problem_.model(), checkpoint.model, (path / "model.safetensors").string());
-  auto generator = checkpoint.optimizer.extract(kGenerator);
-  if (generator.empty()) throw Error(optimizer_file + ": no " + kGenerator);
-  average_.load_state(checkpoint.optimizer, optimizer_file);
-  optimizer_.load_state(checkpoint.optimizer);
-  at::Generator random = at::detail::getDefaultCPUGenerator();
-  random.set_state(generator.mapped().clone());
-  state_ = std::move(state);
+  Read read = read_checkpoint(path, problem_.metric(), order_);
+  with_advice("config.toml or the data are not those of this checkpoint", [&] {
+    const std::string optimizer_file = (path / "optimizer.safetensors").string();
+    load_tensors(problem_.model(), read.tensors.model, (path / "model.safetensors").string());
+    const auto generator = read.tensors.optimizer.extract(kGenerator);
+    average_.load_state(read.tensors.optimizer, optimizer_file);
+    optimizer_.load_state(read.tensors.optimizer);
+    at::Generator random = at::detail::getDefaultCPUGenerator();
+    random.set_state(generator.mapped().clone());
+  });
+  state_ = std::move(read.state);
 }
 
 void Trainer::Loop::restore_best() {
@@ -184,9 +200,7 @@ void Trainer::Loop::restore_best() {
   load_tensors(problem_.model(), best.model, path.string());
 }
 
-void Trainer::Loop::give_up(const std::string& reason) {
-  throw base::Failure(reason + "; " + base::smaller_steps(options_.clip));
-}
+void Trainer::Loop::give_up(const std::string& reason) { throw base::Failure(reason + "; " + plan_.advice); }
 
 void Trainer::Loop::save() {
   if (saved_step_ == state_.step) return;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/progress.h"
@@ -25,9 +26,10 @@ struct EvaluationTimes {
 
 /// What the protocol of a run decides, not its configuration.
 struct TrainPlan {
-  Part selection = Part::validation;             ///< what evaluations during the run look at
-  std::optional<EvaluationTimes> evaluations{};  ///< none: no evaluation
-  std::optional<int64_t> last_step{};            ///< stop here although the schedule goes on
+  Part selection = Part::validation;                  ///< what evaluations during the run look at
+  std::optional<EvaluationTimes> evaluations{};       ///< none: no evaluation
+  std::optional<int64_t> last_step{};                 ///< stop here although the schedule goes on
+  std::string advice = "try a smaller optimizer.lr";  ///< when numbers have run away
   /// After a record, with the steps done and those of the whole run; must not touch random generators.
   std::function<void(int64_t, int64_t)> after_record{};
 };

@@ -22,7 +22,7 @@ class InterruptDeathTest : public testing::Test {
 };
 
 TEST(Interrupt, IsNotedAndTheProgramGoesOn) {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const InterruptGuard guard;
     EXPECT_FALSE(guard.interrupted());
     EXPECT_EQ(guard.signal(), 0);
@@ -62,6 +62,23 @@ TEST(Interrupt, WorksWhereTheShellIgnoresIt) {
   }
   EXPECT_EQ(handler_of(SIGINT), SIG_IGN);
   std::signal(SIGINT, before);
+}
+
+TEST(Interrupt, NohupIsHeeded) {
+  const auto before = std::signal(SIGHUP, SIG_IGN);
+  {
+    const InterruptGuard guard;
+    std::raise(SIGHUP);
+    EXPECT_FALSE(guard.interrupted());
+  }
+  std::signal(SIGHUP, before);
+}
+
+TEST(Interrupt, TerminalThatClosesAfterItDoesNotEndTheProgram) {
+  const InterruptGuard guard;
+  std::raise(SIGINT);
+  std::raise(SIGHUP);
+  EXPECT_EQ(guard.signal(), SIGINT);
 }
 
 TEST_F(InterruptDeathTest, SecondOneEndsAtOnce) {

@@ -249,7 +249,6 @@ TEST_F(Safetensors, ATargetThatCannotBeAFileIsAnError) {
   EXPECT_EQ(error_at(folder), folder.string() + ": is a directory, expected a file to write");
   EXPECT_EQ(error_at(folder / "none" / "a"),
             (folder / "none" / "a").string() + ": cannot open its directory: No such file or directory");
-  EXPECT_EQ(error_at("/dev/null"), "/dev/null: is not a regular file");
   const fs::path long_name = folder / std::string(300, 'x');
   EXPECT_EQ(error_at(long_name), long_name.string() + ": cannot rename the temporary file: File name too long");
   EXPECT_EQ(files_in_folder(), 0U);

@@ -149,8 +149,9 @@ def test_a_point_that_fails_is_named_with_its_log(data, tmp_path):
     answer = run("sweep", *FAST, *vary, "--data", data, "--run", tmp_path / "s")
     assert answer.returncode == 1
     log = tmp_path / "s" / "lr=1e30-seed-1.log"
-    assert f"lr=1e30  seed-1  failed (exit code 1), see {log}\n" in answer.stderr
-    assert "primal train: the loss became NaN" in log.read_text()
+    reason = "primal train: the loss became NaN at step 2; try a smaller optimizer.lr or train.clip=1"
+    assert f"lr=1e30  seed-1  failed (exit code 1): {reason}; see {log}\n" in answer.stderr
+    assert reason in log.read_text()
     assert [cell["finished"] for cell in cells(tmp_path / "s")] == [False, True]
 
 
@@ -158,12 +159,12 @@ def test_a_point_that_fails_is_named_with_its_log(data, tmp_path):
 LONG = (*FAST, "--set", "train.epochs=10", "--vary", "model.rank=2,4")
 
 
-def interrupted_sweep(folder, send, *command):
+def interrupted_sweep(folder, send, *command, number=signal.SIGINT):
     """Stops a sweep when its first run has begun to train; the checkpoints of that run."""
     process = start("sweep", *command, "--run", folder, start_new_session=True)
     log = folder / "rank=2-seed-1.log"
     wait_until(process, lambda: log.exists() and "epoch  1/10 " in log.read_text())
-    send(process.pid, signal.SIGINT)
+    send(process.pid, number)
     _, errors = process.communicate()
     assert process.returncode == 130, errors
     assert errors == "interrupted; the same command goes on where it stopped\n"
@@ -178,7 +179,7 @@ def test_interrupted_it_goes_on_where_it_stopped(data, tmp_path):
     assert [cell["finished"] for cell in cells(folder)] == [True, True]
     before, after = (folder / "rank=2-seed-1.log").read_text().split("interrupted; go on with: primal train --resume ")
     assert "epoch  1/10   0 %" in before
-    assert after.startswith(f"{folder / 'rank=2' / 'seed-1'}\n")
+    assert after.startswith(f"{folder / 'rank=2' / 'seed-1'} --data {data}\n")
     assert "epoch  1/10   0 %" not in after
 
 
@@ -188,6 +189,28 @@ def signal_group(process, number):
     os.killpg(process, number)
     time.sleep(0.1)
     os.kill(process, signal.SIGCONT)
+
+
+def test_a_terminal_that_closes_takes_the_runs_with_it(data, tmp_path):
+    folder = tmp_path / "s"
+    assert interrupted_sweep(folder, signal_group, *LONG, "--data", data, number=signal.SIGHUP)
+    assert "interrupted; go on with: " in (folder / "rank=2-seed-1.log").read_text()
+
+
+def test_data_that_cannot_be_read_are_told_of_at_once(data, tmp_path):
+    file = tmp_path / "mine.csv"
+    file.write_text("series,x,label\n0,1,up\n0,wrong,up\n")
+    answer = run("sweep", "series/default", "--train", file, "--vary", "model.rank=2,4", "--run", tmp_path / "s")
+    assert the_error(answer, "sweep").startswith(f"{file}:3: ")
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_folder_with_something_else_in_it_is_left_alone(data, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    answer = run("sweep", *FAST, "--vary", "model.rank=2", "--data", data, "--run", tmp_path)
+    expected = f"{tmp_path}: a new sweep needs a folder that is absent or empty, but there is notes.txt in this one"
+    assert the_error(answer, "sweep") == expected
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
 def test_ctrl_c_in_a_terminal_leaves_a_checkpoint(data, tmp_path):

@@ -17,6 +17,7 @@ from series_files import (
     records,
     result,
     run,
+    settings,
     tensor_bytes,
     the_error,
     without_labels,
@@ -331,6 +332,25 @@ def test_a_loss_that_is_not_finite_fails_with_advice(data, tmp_path):
     assert "failed: the loss became NaN at step 2; try" in (tmp_path / "run" / "log.txt").read_text()
     report = done(run("report", tmp_path / "run")).strip()
     assert "It stopped: the loss became NaN at step 2." in Path(report).read_text()
+
+
+@pytest.mark.parametrize(
+    ("change", "advice"),
+    [
+        ("loss.eta=1e39", "loss.eta is 1e+39: try 0.1"),
+        ("optimizer.weight_decay=1e35", "optimizer.weight_decay is 1e+35: try 0.01"),
+    ],
+)
+def test_the_advice_names_what_is_absurd(data, tmp_path, change, advice):
+    answer = run("train", *TINY, *settings(change, "optimizer.name=sgd"), "--data", data, "--run", tmp_path / "run")
+    assert answer.returncode == 1
+    assert answer.stderr.endswith(f"; {advice}\n")
+
+
+def test_a_folder_is_no_configuration(tmp_path):
+    (tmp_path / "x.toml").mkdir()
+    message = the_error(run("train", tmp_path / "x.toml"), "train")
+    assert message == f"{tmp_path / 'x.toml'}: is a directory, expected a TOML file"
 
 
 def test_a_model_that_explodes_in_its_last_step_fails_with_advice(data, tmp_path):

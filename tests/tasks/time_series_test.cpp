@@ -57,17 +57,21 @@ class TimeSeriesTest : public tests::FolderTest {
   TimeSeriesConfig config;
 };
 
-TEST_F(TimeSeriesTest, TheHonestProtocolReadsNoTestBeforeTheEnd) {
+TEST_F(TimeSeriesTest, EveryFileIsReadOnceAtTheStart) {
   TimeSeriesTask task(config, {.search = search()});
   EXPECT_EQ(task.examples(), 16);
-  std::filesystem::rename(folder / "T/T_TEST.ts", folder / "hidden.ts");
+  std::filesystem::remove_all(folder / "T");
   task.loss(*task.batch({0, 1, 2}, base::Random(1)));
   task.evaluate(Part::validation);
-  EXPECT_ANY_THROW(task.evaluate(Part::test)) << "now it is looked for";
-  std::filesystem::rename(folder / "hidden.ts", folder / "T/T_TEST.ts");
-  task.evaluate(Part::test);
-  std::filesystem::remove(folder / "T/T_TEST.ts");
-  EXPECT_NO_THROW(task.evaluate(Part::test)) << "read once";
+  EXPECT_NO_THROW(task.evaluate(Part::test));
+}
+
+TEST_F(TimeSeriesTest, ARunThatEvaluatesNoTestDoesNotReadIt) {
+  config.run.test = false;
+  write("T/T_TEST.ts", "damaged");
+  EXPECT_TRUE(TimeSeriesTask(config, {.search = search()}).facts()["test_fingerprint"].is_null());
+  config.run.test = true;
+  EXPECT_ANY_THROW(TimeSeriesTask(config, {.search = search()}));
 }
 
 TEST_F(TimeSeriesTest, ThePaperProtocolReadsTestOnce) {
@@ -130,7 +134,7 @@ TEST_F(TimeSeriesTest, WeightedLossesOfBatchesAddUp) {
 }
 
 TEST_F(TimeSeriesTest, ScalingComesFromTheTrainingPartAlone) {
-  const SeriesData data(config, search());
+  SeriesData data(config, search());
   const TrainingData whole = data.load_training(false), part = data.load_training(true);
   EXPECT_NE(whole.facts.scaling, part.facts.scaling);
   double sum = 0;
@@ -176,15 +180,30 @@ TEST_F(TimeSeriesTest, ABatchPadsWithZerosAndCutsWhatIsLonger) {
 
 TEST_F(TimeSeriesTest, AShareOfTrainServesAsTestWhenThereIsNone) {
   config.data.train = (folder / "T/T_TRAIN.ts").string();
-  const SeriesData data(config, search());
+  SeriesData data(config, search());
   const TrainingData training = data.load_training(true);
   const data::TimeSeriesSet test = data.load_test(training.facts);
   EXPECT_EQ(test.cases(), 4);
+  EXPECT_EQ(test.ids, training.test->ids);
+  EXPECT_EQ(test.values, training.test->values);
   EXPECT_EQ(training.train.cases() + training.validation.cases() + test.cases(), 20);
   for (const std::string& id : test.ids) {
     EXPECT_EQ(std::count(training.train.ids.begin(), training.train.ids.end(), id), 0);
     EXPECT_EQ(std::count(training.validation.ids.begin(), training.validation.ids.end(), id), 0);
   }
+}
+
+// Files may change while a run trains.
+TEST_F(TimeSeriesTest, ARefitHasTheSeriesThatWereReadForTheRun) {
+  config.data.train = (folder / "T/T_TRAIN.ts").string();
+  config.run.refit = true;
+  TimeSeriesTask task(config, {.search = search(), .hold_out = true});
+  std::filesystem::remove(config.data.train);
+  const std::unique_ptr<Task> whole = task.whole();
+  EXPECT_EQ(task.examples(), 13);
+  EXPECT_EQ(whole->examples(), 16);  // TEST stays out
+  EXPECT_EQ(whole->facts()["fingerprint"], task.facts()["fingerprint"]);
+  EXPECT_GT(whole->evaluate(Part::test).score, -1);
 }
 
 TEST_F(TimeSeriesTest, AugmentationKeepsEndsPaddingAndClass) {

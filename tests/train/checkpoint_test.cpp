@@ -31,7 +31,7 @@ TEST_F(CheckpointTest, ComesBackAsItWas) {
   const Checkpoint loaded = load_checkpoint(folder / "step-5");
   EXPECT_TRUE(tests::same(loaded.model.at("weight"), torch::full({2, 3}, 2.f)));
   EXPECT_TRUE(tests::same(loaded.optimizer.at("weight.m"), torch::ones({2, 3})));
-  EXPECT_EQ(loaded.state, "{\"step\": 1}");
+  EXPECT_EQ(nlohmann::json::parse(loaded.state)["step"], 1);
 }
 
 TEST_F(CheckpointTest, ASecondOneOfTheSameNameReplacesTheFirst) {
@@ -58,7 +58,33 @@ TEST_F(CheckpointTest, DamageNamesTheFile) {
   save_checkpoint(folder, "step-1", some(1));
   fs::resize_file(folder / "step-1" / "model.safetensors", 20);
   EXPECT_TRUE(contains(error_of([&] { load_checkpoint(folder / "step-1"); }), "model.safetensors"));
-  EXPECT_TRUE(contains(error_of([&] { load_checkpoint(folder / "step-2"); }), "model.safetensors"));
+  EXPECT_TRUE(contains(error_of([&] { load_checkpoint(folder / "step-2"); }), "step-2/state.json: is missing"));
+}
+
+// Any bit of any file, one at a time: a sample of them.
+TEST_F(CheckpointTest, DamagedBitsAreNoticed) {
+  save_checkpoint(folder, "step-1", some(1));
+  const fs::path path = folder / "step-1";
+  for (const char* name : {"model.safetensors", "optimizer.safetensors", "state.json"}) {
+    const std::string good = read(path / name);
+    const bool is_state = std::string(name) == "state.json";
+    for (size_t byte = is_state ? good.rfind('1') : 0; byte < good.size(); byte += is_state ? good.size() : 7) {
+      std::string bad = good;
+      bad[byte] = static_cast<char>(bad[byte] ^ 2);
+      write(path / name, bad);
+      EXPECT_TRUE(contains(error_of([&] { load_checkpoint(path); }), (path / name).string() + ": is damaged")) << byte;
+    }
+    write(path / name, good);
+  }
+  load_checkpoint(path);
+  fs::remove(path / "optimizer.safetensors");
+  EXPECT_TRUE(contains(error_of([&] { load_checkpoint(path); }), "optimizer.safetensors: is missing"));
+}
+
+TEST_F(CheckpointTest, OlderOnesHaveNoChecksums) {
+  save_checkpoint(folder, "step-1", some(1));
+  write(folder / "step-1" / "state.json", "{\"step\": 1}");
+  EXPECT_EQ(load_checkpoint(folder / "step-1").model.size(), 1u);
 }
 
 TEST_F(CheckpointTest, TensorsMustBeThoseOfTheModel) {

@@ -39,7 +39,9 @@ struct AugmentOptions {
 class TimeSeriesConfig : public Config {
  public:
   std::string model_name() const override { return tasks::model_name(model); }
-  std::vector<std::string*> own_files() override { return {&data.train, &data.test}; }
+  std::vector<std::pair<std::string, std::string*>> own_files() override {
+    return {{"data.train", &data.train}, {"data.test", &data.test}};
+  }
   /// Before training, after epoch 1, every second epoch and the last.
   train::EvaluationTimes published_evaluations() const override {
     return {.every = base::epochs(2), .also = {base::steps(0), base::epochs(1)}};
@@ -53,6 +55,7 @@ class TimeSeriesConfig : public Config {
  protected:
   void add_own_settings(base::Settings& settings) override;
   void check_own() const override;
+  std::vector<std::string> too_large() const override { return tasks::too_large(loss); }
 };
 
 /// Whether when a step was taken makes a difference.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
+#include "base/text.h"
 #include "data/series/series_reader.h"
 #include "primal/error.h"
 
@@ -46,8 +48,14 @@ data::TimeSeriesSet scaled(data::TimeSeriesSet set, const SeriesFacts& facts, bo
   return set;
 }
 
+// A run reads its files again when it goes on and when it is evaluated.
 fs::path existing(const char* key, const std::string& file) {
-  if (!fs::exists(file)) throw Error(std::string(key) + ": there is no file " + file);
+  const fs::file_status status = fs::status(file);
+  if (!fs::exists(status)) throw Error(std::string(key) + ": there is no file " + file);
+  if (fs::is_other(status)) {
+    throw Error(std::string(key) + ": " + file +
+                " can be read only once, and the run needs it again: write it to a file first");
+  }
   return file;
 }
 
@@ -55,7 +63,8 @@ fs::path existing(const char* key, const std::string& file) {
 
 SeriesData::SeriesData(const TimeSeriesConfig& config, const data::SearchPath& search)
     : times_(looks_at_times(config)),
-      chooses_by_test_(config.run.protocol == Protocol::paper),
+      wants_test_(config.run.test || config.run.protocol == Protocol::paper),
+      refits_(config.run.refit),
       validation_(config.data.validation),
       test_share_(0),
       seed_(static_cast<uint64_t>(config.train.seed)) {
@@ -67,7 +76,6 @@ SeriesData::SeriesData(const TimeSeriesConfig& config, const data::SearchPath& s
     test_ = found.test;
     return;
   }
-  is_own_ = true;
   train_ = existing("data.train", config.data.train);
   name_ = train_.stem().string();
   if (!config.data.test.empty()) {
@@ -86,32 +94,32 @@ data::Split SeriesData::test_split(const data::TimeSeriesSet& whole) const {
   return parts;
 }
 
-// What the first lines of a TEST file of one's own say, long before its series are looked at.
-void SeriesData::check_head_of_test(const data::TimeSeriesSet& train) const {
-  const auto reader = data::open_series(test_);
-  const bool has_same = train.targets.empty() ? reader->has_labels() : reader->has_targets();
-  if (!has_same) {
-    throw Error(test_.string() + ": the series have no " + (train.targets.empty() ? "class labels" : "targets"));
+SeriesData::Sets SeriesData::read() const {
+  Sets sets{.train = read_labelled(train_), .test = {}, .fingerprint = {}, .test_fingerprint = {}, .test_series = {}};
+  sets.fingerprint = fingerprint_of(sets.train);
+  check_answers(sets.train, train_);
+  if (!test_.empty()) {
+    if (!wants_test_) return sets;
+    sets.test = read_labelled(test_);
+    sets.test_fingerprint = fingerprint_of(*sets.test);
+    return sets;
   }
-  SeriesFacts wanted;
-  wanted.channels = train.channels;
-  wanted.channel_names = train.channel_names;
-  wanted.has_times = !train.times.empty();
-  if (times_) check_times(wanted, reader->has_times(), test_.string());
-  if (reader->channels() == 0) return;  // a .ts file that does not say
-  data::TimeSeriesSet head;
-  head.channels = reader->channels();
-  head.channel_names = reader->channel_names();
-  align_channels(wanted, head, test_.string());
+  const data::Split parts = test_split(sets.train);
+  if (test_share_ > 0) {
+    sets.test = sets.train.subset(parts.held_out);
+    sets.test_series = sets.test->ids;
+    sets.test_fingerprint = fingerprint_of_cases(*sets.test);
+  }
+  sets.train = sets.train.subset(parts.train);
+  return sets;
 }
 
-TrainingData SeriesData::load_training(bool hold_out) const {
+TrainingData SeriesData::load_training(bool hold_out) {
+  if (!sets_) sets_ = read();
+  Sets sets = refits_ ? *sets_ : std::move(*sets_);
+  if (!refits_) sets_.reset();
   TrainingData data;
-  data.train = read_labelled(train_);
-  const std::string fingerprint = fingerprint_of(data.train);
-  check_answers(data.train, train_);
-  if (is_own_ && !test_.empty()) check_head_of_test(data.train);
-  if (test_.empty()) data.train = data.train.subset(test_split(data.train).train);
+  data.train = std::move(sets.train);
   if (hold_out) {
     const data::TimeSeriesSet whole = std::move(data.train);
     const data::Split parts = data::split(whole, validation_, seed_);
@@ -133,22 +141,50 @@ TrainingData SeriesData::load_training(bool hold_out) const {
     throw Error(c10::str(train_.string(), ": expected targets whose deviation is a number, got ",
                          data.facts.target->deviation, "; give them another unit"));
   }
-  data.facts.fingerprint = fingerprint;
-  if (chooses_by_test_ && !test_.empty()) {
-    data::TimeSeriesSet test = read_labelled(test_);
-    data.facts.test_fingerprint = fingerprint_of(test);
-    data.test = scaled(std::move(test), data.facts, times_, test_);
-  }
+  data.facts.fingerprint = sets.fingerprint;
+  data.facts.test_fingerprint = sets.test_fingerprint;
+  data.facts.test_series = std::move(sets.test_series);
+  if (sets.test) data.test = scaled(std::move(*sets.test), data.facts, times_, test_.empty() ? train_ : test_);
   apply(data.facts, data.train, train_.string());
   apply(data.facts, data.validation, train_.string());
   return data;
 }
 
-data::TimeSeriesSet SeriesData::load_test(const SeriesFacts& facts) const {
+data::TimeSeriesSet SeriesData::load_test(const SeriesFacts& facts) {
   if (!has_test()) throw Error("data.test_share: 0, so this run has no TEST; give a file");
-  if (!test_.empty()) return load_labelled(test_, facts, times_);
-  const data::TimeSeriesSet whole = read_labelled(train_);
-  return scaled(whole.subset(test_split(whole).held_out), facts, times_, train_);
+  if (test_.empty()) return scaled(held_out_then(read_labelled(train_), facts), facts, times_, train_);
+  data::TimeSeriesSet test = read_labelled(test_);
+  if (!facts.test_fingerprint.empty() && fingerprint_of(test) != facts.test_fingerprint) {
+    notes_.push_back(test_.string() + " has changed since this run began: this is another TEST");
+  }
+  return scaled(std::move(test), facts, times_, test_);
+}
+
+// Drawn anew from a file that has changed, TEST would have series that the model was trained on.
+data::TimeSeriesSet SeriesData::held_out_then(const data::TimeSeriesSet& whole, const SeriesFacts& facts) {
+  const bool is_same = facts.fingerprint.empty() || fingerprint_of(whole) == facts.fingerprint;
+  if (is_same) return whole.subset(test_split(whole).held_out);
+  const std::string changed = train_.string() + ": has changed since this run began, and ";
+  if (facts.test_series.empty()) {
+    throw Error(changed + "which of its series were TEST was not written down; restore it, or give a file");
+  }
+  std::map<std::string, int64_t> number;
+  for (int64_t i = 0; i < whole.cases(); ++i) number.emplace(whole.ids[i], i);
+  std::vector<int64_t> chosen;
+  for (const std::string& id : facts.test_series) {
+    const auto found = number.find(id);
+    if (found == number.end()) {
+      throw Error(changed + "series " + base::in_quotes(id) + " of TEST is gone; restore it, or give a file");
+    }
+    chosen.push_back(found->second);
+  }
+  data::TimeSeriesSet test = whole.subset(chosen);
+  if (fingerprint_of_cases(test) != facts.test_fingerprint) {
+    throw Error(changed + "so have series of TEST; restore it, or give a file");
+  }
+  notes_.push_back(train_.string() + " has changed since this run began: TEST is still the " +
+                   std::to_string(test.cases()) + " series that the run held out");
+  return test;
 }
 
 data::TimeSeriesSet load_unlabelled(const fs::path& file, const SeriesFacts& facts, bool times) {

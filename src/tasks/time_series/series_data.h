@@ -1,9 +1,10 @@
-// The parts of a data set as a protocol sees them. The honest one does not read TEST before it is asked for.
+// The parts of a data set as a protocol sees them. A run reads its files once, before its first step.
 #pragma once
 
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "data/series/locate.h"
 #include "data/series/time_series.h"
@@ -15,7 +16,7 @@ namespace primal::tasks {
 struct TrainingData {
   data::TimeSeriesSet train;                ///< standardised by itself
   data::TimeSeriesSet validation;           ///< by `train` as well; empty unless the protocol holds a part out
-  std::optional<data::TimeSeriesSet> test;  ///< by `train` too; absent unless it has a file and the run chooses by it
+  std::optional<data::TimeSeriesSet> test;  ///< by `train` too; absent if the run has none or will not evaluate it
   SeriesFacts facts;
 };
 
@@ -24,28 +25,42 @@ class SeriesData {
   /// Finds the files; a missing one is an Error. Reads nothing yet.
   SeriesData(const TimeSeriesConfig& config, const data::SearchPath& search);
 
-  /// Reads TRAIN. `hold_out`: a stratified validation part, by the seed of the run. With the paper protocol the
-  /// file of TEST is read too.
-  TrainingData load_training(bool hold_out) const;
+  /// Reads TRAIN and TEST and checks that they fit together. `hold_out`: a stratified validation part, by the seed of
+  /// the run. A second call, for the refit, reads nothing.
+  TrainingData load_training(bool hold_out);
   /// Whether there is a TEST: a file, or a share of TRAIN that is not 0.
   bool has_test() const { return !test_.empty() || test_share_ > 0; }
-  /// Reads TEST, scaled by the facts of the training part.
-  data::TimeSeriesSet load_test(const SeriesFacts& facts) const;
+  /// Reads TEST of a run that has begun, scaled by the facts of its training part. A share of TRAIN: the very series
+  /// that the run held out, also if the file has got others since. Throws Error if they are no longer there.
+  data::TimeSeriesSet load_test(const SeriesFacts& facts);
+  /// What load_test() has noticed.
+  const std::vector<std::string>& notes() const { return notes_; }
 
   const std::string& name() const { return name_; }
 
  private:
+  // As the files have them, without missing values. TEST may be a part of TRAIN, which is without it then.
+  struct Sets {
+    data::TimeSeriesSet train;
+    std::optional<data::TimeSeriesSet> test;
+    std::string fingerprint, test_fingerprint;
+    std::vector<std::string> test_series;
+  };
+
+  Sets read() const;
   // The part that serves as TEST when there is no file for it.
   data::Split test_split(const data::TimeSeriesSet& whole) const;
-  void check_head_of_test(const data::TimeSeriesSet& train) const;
+  data::TimeSeriesSet held_out_then(const data::TimeSeriesSet& whole, const SeriesFacts& facts);
 
   std::string name_;
   std::filesystem::path train_, test_;  ///< test_ is empty if a share of TRAIN serves
-  bool is_own_ = false;                 ///< data.train, not a set
   bool times_;                          ///< the model looks at them
-  bool chooses_by_test_;                ///< paper protocol
+  bool wants_test_;                     ///< the run evaluates it
+  bool refits_;                         ///< so TRAIN is used twice
   double validation_, test_share_;
   uint64_t seed_;
+  std::optional<Sets> sets_;  ///< what was read, while it will be used again
+  std::vector<std::string> notes_;
 };
 
 /// A file with or without answers, scaled by the facts of a training part. Throws Error as load_labelled() does.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "base/crc32c.h"
@@ -43,6 +42,14 @@ std::string_view bytes_of(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
+// Targets came later: sets without them have the fingerprints of before.
+std::string checksums_of(std::vector<std::string_view> parts, const data::TimeSeriesSet& set) {
+  if (!set.targets.empty()) parts.push_back(bytes_of(set.targets));
+  std::string text;
+  for (const std::string_view part : parts) text += base::crc32c_text(part);
+  return text;
+}
+
 }  // namespace
 
 std::string fingerprint_of(const data::TimeSeriesSet& set) {
@@ -50,16 +57,17 @@ std::string fingerprint_of(const data::TimeSeriesSet& set) {
   for (const auto* list : {&set.class_names, &set.channel_names}) {
     for (const std::string& name : *list) names += name + '\n';
   }
-  std::string text;
-  std::vector<std::string_view> parts = {bytes_of(set.values), bytes_of(set.times), bytes_of(set.offsets),
-                                         bytes_of(set.labels), names};
-  if (!set.targets.empty()) parts.push_back(bytes_of(set.targets));
-  for (const std::string_view part : parts) {
-    char code[9];
-    std::snprintf(code, sizeof code, "%08x", base::crc32c(part));
-    text += code;
+  return checksums_of({bytes_of(set.values), bytes_of(set.times), bytes_of(set.offsets), bytes_of(set.labels), names},
+                      set);
+}
+
+std::string fingerprint_of_cases(const data::TimeSeriesSet& set) {
+  std::string names;
+  for (int64_t i = 0; i < set.cases(); ++i) {
+    names += set.ids[i] + '\n';
+    if (!set.labels.empty()) names += set.class_names[set.labels[i]] + '\n';
   }
-  return text;
+  return checksums_of({bytes_of(set.values), bytes_of(set.times), bytes_of(set.offsets), names}, set);
 }
 
 nlohmann::json to_json(const SeriesFacts& facts) {
@@ -73,6 +81,7 @@ nlohmann::json to_json(const SeriesFacts& facts) {
                          {"time_step", facts.time_scaling.step},
                          {"fingerprint", facts.fingerprint}};
   if (!facts.test_fingerprint.empty()) json["test_fingerprint"] = facts.test_fingerprint;
+  if (!facts.test_series.empty()) json["test_series"] = facts.test_series;
   if (facts.has_times) json["has_times"] = *facts.has_times;
   if (facts.target) json["target"] = {{"mean", facts.target->mean}, {"deviation", facts.target->deviation}};
   return json;
@@ -97,6 +106,7 @@ SeriesFacts read_series_facts(const std::filesystem::path& path) {
     }
     facts.fingerprint = json.value("fingerprint", "");
     facts.test_fingerprint = json.value("test_fingerprint", "");
+    facts.test_series = json.value("test_series", facts.test_series);
     const auto channels = static_cast<size_t>(facts.channels);
     if (facts.scaling.mean.size() != channels || facts.scaling.deviation.size() != channels) {
       throw Error(path.string() + ": mean and deviation are not of " + std::to_string(channels) + " channels");
@@ -118,7 +128,8 @@ SeriesFacts facts_of(const data::TimeSeriesSet& train) {
           .time_scaling = data::time_scaling_of(train),
           .has_times = !train.times.empty(),
           .fingerprint = {},
-          .test_fingerprint = {}};
+          .test_fingerprint = {},
+          .test_series = {}};
 }
 
 void apply(const SeriesFacts& facts, data::TimeSeriesSet& set, const std::string& file) {

@@ -24,7 +24,8 @@ struct SeriesFacts {
   data::TimeScaling time_scaling;             ///< of the training part
   std::optional<bool> has_times;              ///< whether the training file said when each step was taken, if known
   std::string fingerprint;                    ///< of the training file; empty if it was not written down
-  std::string test_fingerprint;               ///< of TEST, if the run chooses by it and it has a file of its own
+  std::string test_fingerprint;               ///< of TEST; empty if the run evaluates none
+  std::vector<std::string> test_series;       ///< ids of those of the training file that are TEST, if it has no file
 
   /// Of the model: one per class, or the target.
   int64_t outputs() const { return target ? 1 : static_cast<int64_t>(classes.size()); }
@@ -39,6 +40,9 @@ SeriesFacts facts_of(const data::TimeSeriesSet& train);
 
 /// Changes with any value, time, label, class name or target of the set.
 std::string fingerprint_of(const data::TimeSeriesSet& set);
+/// Of these series alone, wherever they stand: changes with any name, value, time, label or target of them, but not
+/// with the classes of others in the file.
+std::string fingerprint_of_cases(const data::TimeSeriesSet& set);
 
 /// Scales values and times as the training part was. Missing values must have been interpolated. Throws Error, which
 /// `file` begins, for a value or target so far from those of the training part that the model could not give a number

@@ -43,14 +43,17 @@ void check_loss(const TimeSeriesConfig& config, const SeriesFacts& facts) {
 }  // namespace
 
 TimeSeriesTask::TimeSeriesTask(const TimeSeriesConfig& config, const Opening& opening)
-    : config_(config), opening_(opening) {
+    : TimeSeriesTask(config, opening, std::nullopt) {}
+
+TimeSeriesTask::TimeSeriesTask(const TimeSeriesConfig& config, const Opening& opening, std::optional<SeriesData> source)
+    : config_(config), opening_(opening), source_(std::move(source)) {
   if (opening.facts) {
     facts_ = read_series_facts(*opening.facts);
   } else {
-    if (config.run.protocol == Protocol::paper && !source().has_test()) {
+    if (config.run.protocol == Protocol::paper && !this->source().has_test()) {
       throw Error("data.test_share: expected more than 0 with the paper protocol, which chooses by TEST, got 0");
     }
-    data_ = source().load_training(opening.hold_out);
+    data_ = this->source().load_training(opening.hold_out);
     facts_ = data_->facts;
     check_loss(config, facts_);
     if (!facts_.target) {
@@ -61,7 +64,7 @@ TimeSeriesTask::TimeSeriesTask(const TimeSeriesConfig& config, const Opening& op
   model_ = models::SequenceClassifier(model_options(config, facts_.channels, facts_.outputs(), facts_.tokens));
 }
 
-const SeriesData& TimeSeriesTask::source() {
+SeriesData& TimeSeriesTask::source() {
   if (!source_) source_.emplace(config_, opening_.search);
   return *source_;
 }
@@ -159,6 +162,16 @@ std::string TimeSeriesTask::description() const {
 std::vector<std::string> TimeSeriesTask::notes() const {
   if (!looks_at_times(config_) || facts_.has_times.value_or(false)) return {};
   return {"model.time is bochner, but the training file has no times: steps count as evenly spaced"};
+}
+
+std::unique_ptr<Task> TimeSeriesTask::whole() {
+  Opening opening = opening_;
+  opening.hold_out = false;
+  return std::unique_ptr<Task>(new TimeSeriesTask(config_, opening, source()));
+}
+
+std::vector<std::string> TimeSeriesTask::notes(const DataChoice& choice) {
+  return source_ && !choice.file && choice.part == Part::test ? source_->notes() : std::vector<std::string>{};
 }
 
 std::string TimeSeriesTask::describe(const DataChoice& choice) {

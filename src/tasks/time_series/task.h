@@ -26,13 +26,17 @@ class TimeSeriesTask : public Task {
   bool has(Part part) const override;
   std::string description() const override;
   std::vector<std::string> notes() const override;
+  std::unique_ptr<Task> whole() override;
+  std::vector<std::string> notes(const DataChoice& choice) override;
   std::string describe(const DataChoice& choice) override;
   void forward(const DataChoice& choice) override;
   Evaluation evaluate_file(const std::filesystem::path& file) override;
   std::vector<std::string> predict(const PredictRequest& request, const LineWriter& write) override;
 
  private:
-  const SeriesData& source();
+  TimeSeriesTask(const TimeSeriesConfig& config, const Opening& opening, std::optional<SeriesData> source);
+
+  SeriesData& source();
   const data::TimeSeriesSet& part(Part part);
   const data::TimeSeriesSet& chosen(const DataChoice& choice, bool with_answers);
   models::SeriesBatch batch_from(const data::TimeSeriesSet& set, std::span<const int64_t> cases) const;
