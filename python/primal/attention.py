@@ -66,6 +66,8 @@ class PrimalAttention(nn.Module):
         init: of We and Wr: "reference" (published) or "per_head_orthonormal".
         sampling: which rows: "exact" (integers), or as integer linspace of PyTorch >= 2.0 ("linspace") or of PyTorch
             1.6 to 1.13 ("legacy") rounded, to compare with checkpoints of those.
+        implementation: "auto": the operators of the C++ library; "plain": PyTorch's own functions, slower, for what the
+            operators do not have: torch.func (grad, vjp, jacrev, jvp, vmap of them), forward mode, second derivatives.
 
     Example::
 
@@ -90,6 +92,7 @@ class PrimalAttention(nn.Module):
         lambda_form: Literal["squared", "softplus", "exp"] = "squared",
         init: Literal["reference", "per_head_orthonormal"] = "reference",
         sampling: Literal["exact", "linspace", "legacy"] = "exact",
+        implementation: Literal["auto", "plain"] = "auto",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -111,13 +114,16 @@ class PrimalAttention(nn.Module):
         _check_choice("lambda_form", lambda_form, ("squared", "softplus", "exp"))
         _check_choice("init", init, ("reference", "per_head_orthonormal"))
         _check_choice("sampling", sampling, ("exact", "linspace", "legacy"))
+        _check_choice("implementation", implementation, ("auto", "plain"))
         self.embed_dim, self.num_heads, self.rank = embed_dim, num_heads, rank
         self.feature_map, self.causal, self.data_dependent = feature_map, causal, data_dependent
         self.padding, self.trace, self.lambda_form = padding, trace, lambda_form
-        self.init, self.sampling = init, sampling
+        self.init, self.sampling, self.implementation = init, sampling, implementation
 
         head_dim = embed_dim // num_heads
         features = _feature_width(feature_map, head_dim)
+        if implementation == "plain":
+            _in_python(feature_map)  # that there is none is an error here, not at the first pass
         self.rows = rows if data_dependent else features
         factory = {"device": device, "dtype": dtype}
         self.q_proj = nn.Linear(embed_dim, embed_dim, bias, **factory)
@@ -170,7 +176,7 @@ class PrimalAttention(nn.Module):
         `query_padding_mask`/`lengths` to the query.
         """
         masks = self._masks(query, key, query_padding_mask, key_padding_mask, lengths, key_lengths)
-        if callable(self.feature_map):
+        if self._is_plain():
             result = self._in_plain_pytorch(query, key, masks)
             return result.out, KsvdTerms(result.le, result.lr, result.tr)
         out, *terms = torch.ops.primal.attention(query, key, *self._parameters_now(), *masks, **self._switches())
@@ -189,7 +195,7 @@ class PrimalAttention(nn.Module):
     ) -> Scores:
         """The scores e and r of the same pass, for analysis."""
         masks = self._masks(query, key, query_padding_mask, key_padding_mask, lengths, key_lengths)
-        if callable(self.feature_map):
+        if self._is_plain():
             result = self._in_plain_pytorch(query, key, masks)
             return Scores(result.e, result.r, result.we_x, result.wr_x)
         return Scores(
@@ -205,8 +211,12 @@ class PrimalAttention(nn.Module):
     @torch.no_grad()
     def step(self, tokens: Tensor, state: State, *, key_padding_mask: Tensor | None = None) -> tuple[Tensor, State]:
         """The next tokens [B, T, D] of a causal layer after `state`: their output and the state after them."""
-        if callable(self.feature_map):
-            raise ValueError("PrimalAttention: step needs a feature map with a name, got a Python function")
+        if not self.causal:
+            raise ValueError("primal_attention: only a causal layer has a state")
+        if self._is_plain():
+            _check_state(state, tokens)
+            result = self._in_plain_pytorch(tokens, None, (key_padding_mask, None), reference.Past(*state))
+            return result.out, State(*result.past)
         out, *after = torch.ops.primal.attention_step(
             tokens, None, *self._parameters_now(), key_padding_mask, None, **self._switches(), **state._asdict()
         )
@@ -243,25 +253,34 @@ class PrimalAttention(nn.Module):
             "sampling": self.sampling,
         }
 
+    def _is_plain(self) -> bool:
+        return self.implementation == "plain" or callable(self.feature_map)
+
     def _in_plain_pytorch(
-        self, query: Tensor, key: Tensor | None, masks: tuple[Tensor | None, Tensor | None]
+        self,
+        query: Tensor,
+        key: Tensor | None,
+        masks: tuple[Tensor | None, Tensor | None],
+        past: reference.Past | None = None,
     ) -> reference.Result:
-        """The pass of a feature map that is a Python function. The operator's checks are made here."""
+        """The pass by PyTorch's own functions. The operator's checks are made here."""
         if self.causal and key is not None:
             raise ValueError("primal_attention: causal attention takes one sequence, got a key as well")
-        for name, x in {"query": query, "key": query if key is None else key}.items():
+        for name, x, mask in (("query", query, masks[0]), ("key", query if key is None else key, masks[1])):
             if x.dtype not in (torch.float32, torch.float64, torch.bfloat16):
                 raise TypeError(f"primal_attention: {name} must be float32, float64 or bfloat16, got {x.dtype}")
             if x.dim() != 3 or x.shape[0] != query.shape[0] or x.shape[2] != self.embed_dim:
                 expected = f"[{query.shape[0]}, N, {self.embed_dim}]"
                 raise ValueError(f"primal_attention: {name} must be [B, N, D] = {expected}, got {list(x.shape)}")
-        return reference.attention(query, key, self._parameters_now(), **self._reference_options(masks))
+            if mask is not None:
+                _check_mask(f"{name}_padding_mask", mask, x)
+        return reference.attention(query, key, self._parameters_now(), **self._reference_options(masks), past=past)
 
     def _reference_options(self, masks: tuple[Tensor | None, Tensor | None]) -> dict:
         return {
             "query_padding_mask": masks[0],
             "key_padding_mask": masks[1],
-            "feature_map": self.feature_map,
+            "feature_map": _in_python(self.feature_map),
             "causal": self.causal,
             "data_dependent": self.data_dependent,
             "padding": self.padding,
@@ -304,3 +323,25 @@ def _feature_width(feature_map: str | Callable[[Tensor], Tensor], head_dim: int)
     if callable(feature_map):
         return feature_map(torch.ones(1, 1, 1, head_dim)).shape[-1]
     return torch.ops.primal_util.feature_width(feature_map, head_dim)
+
+
+def _in_python(feature_map: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    return feature_map if callable(feature_map) else reference.feature_map(feature_map)
+
+
+def _check_mask(name: str, mask: Tensor, x: Tensor) -> None:
+    if mask.dtype != torch.bool:
+        raise TypeError(f"primal_attention: {name} must be bool (true = padded), got {mask.dtype}")
+    if mask.shape != x.shape[:2]:
+        raise ValueError(f"primal_attention: {name} must be [B, N] = {list(x.shape[:2])}, got {list(mask.shape)}")
+
+
+def _check_state(state: State, tokens: Tensor) -> None:
+    for name, part in state._asdict().items():
+        dtype, sizes = (torch.int64, [0]) if name == "count" else (torch.float64, [0, 2])
+        expected = [tokens.shape[i] for i in sizes]
+        if part.dtype != dtype or list(part.shape) != expected or part.device != tokens.device:
+            raise ValueError(
+                f"primal_attention: state {name} must be {dtype} {expected} on {tokens.device}, "
+                f"got {part.dtype} {list(part.shape)} on {part.device}"
+            )

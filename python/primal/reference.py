@@ -1,11 +1,14 @@
 """Primal-Attention in plain eager PyTorch, straight from its formulas.
 
-Slow and obviously right: the oracle of the tests, the baseline of the benchmarks, and the path of feature maps
-written in Python. Symbols: B batch, N tokens, D width, H heads, d = D/H, p features per head, s rank, n sampled rows.
+Slow and obviously right: the oracle of the tests, the baseline of the benchmarks, the path of feature maps written in
+Python, and what `implementation="plain"` runs: whatever PyTorch can do with its own functions works here.
+
+Symbols: B batch, N tokens, D width, H heads, d = D/H, p features per head, s rank, n sampled rows.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import re
@@ -36,6 +39,41 @@ class Parameters(NamedTuple):
     out_bias: Tensor | None  # [D]
 
 
+class Maps(NamedTuple):
+    """The same layer with its linear maps as functions, such as modules."""
+
+    q: Callable[[Tensor], Tensor]  # [..., D] -> [..., D]
+    k: Callable[[Tensor], Tensor]
+    we: Tensor
+    wr: Tensor
+    lam: Tensor
+    score: Callable[[Tensor], Tensor]  # [..., 2s] -> [..., d]
+    out: Callable[[Tensor], Tensor]
+
+
+def maps_of(p: Parameters) -> Maps:
+    def linear(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
+        return lambda x: F.linear(x, weight, bias)
+
+    return Maps(
+        linear(p.q_weight, p.q_bias),
+        linear(p.k_weight, p.k_bias),
+        p.we,
+        p.wr,
+        p.lam,
+        linear(p.score_weight, p.score_bias),
+        linear(p.out_weight, p.out_bias),
+    )
+
+
+class Past(NamedTuple):
+    """What a causal layer remembers."""
+
+    q_sum: Tensor  # [B, D] float64
+    k_sum: Tensor
+    count: Tensor  # [B] int64
+
+
 class Result(NamedTuple):
     out: Tensor  # [B, Nq, D]
     e: Tensor  # [B, H, Nq, s]
@@ -45,6 +83,7 @@ class Result(NamedTuple):
     tr: Tensor  # [B]
     we_x: Tensor  # [B or 1, H, p, s]
     wr_x: Tensor
+    past: Past | None  # after these tokens, when it was given
 
 
 # --- feature maps: [..., d] -> [..., p] ---
@@ -67,22 +106,29 @@ def identity(u: Tensor) -> Tensor:
 def polynomial(degree: int) -> FeatureMap:
     """All monomials of the unit vector, weighted so that <phi(q), phi(k)> = cos(q, k) ** degree."""
 
+    def weight(factors: tuple[int, ...]) -> float:
+        repeats = math.prod(math.factorial(c) for c in Counter(factors).values())
+        return math.sqrt(math.factorial(degree) / repeats)
+
     def phi(u: Tensor) -> Tensor:
         unit = cosine(u)
-        columns = []
-        for factors in itertools.combinations_with_replacement(range(u.shape[-1]), degree):
-            repeats = math.prod(math.factorial(c) for c in Counter(factors).values())
-            weight = math.sqrt(math.factorial(degree) / repeats)
-            columns.append(weight * math.prod(unit[..., i] for i in factors))
-        return torch.stack(columns, dim=-1)
+        monomials = list(itertools.combinations_with_replacement(range(u.shape[-1]), degree))
+        product = torch.tensor([weight(factors) for factors in monomials], dtype=u.dtype, device=u.device)
+        for factor in torch.tensor(monomials, device=u.device).unbind(1):
+            product = product * unit.index_select(-1, factor)
+        return product
 
     return phi
 
 
 def feature_map(name: str) -> FeatureMap:
+    """The map of that name, as the C++ library has it."""
     if match := re.fullmatch(r"polynomial\((\d+)\)", name):
         return polynomial(int(match[1]))
-    return {"cosine": cosine, "exponential": exponential, "identity": identity}[name]
+    known = {"cosine": cosine, "exponential": exponential, "identity": identity}
+    if name not in known:
+        raise ValueError(f"feature map {name!r} has no version in plain PyTorch; give it as a Python function")
+    return known[name]
 
 
 # --- which rows of X make the weights, and which key row stands beside a query row ---
@@ -94,19 +140,19 @@ def even_ranks(length: Tensor, n: int) -> Tensor:
     return i * (length - 1).clamp_min(0)[:, None] // max(n - 1, 1)
 
 
-def linspace_ranks(length: int, n: int) -> list[int]:
-    """What integer `linspace(0, length - 1, n)` gives in PyTorch >= 2.0."""
-    if n == 1:
-        return [0]
-    last, step = length - 1, (length - 1) / (n - 1)
-    return [math.trunc(step * i) if i < n // 2 else math.trunc(last - step * (n - 1 - i)) for i in range(n)]
+def linspace_ranks(length: Tensor, n: int) -> Tensor:
+    """What integer `linspace(0, length - 1, n)` gives in PyTorch >= 2.0. length: [B] -> [B, n]"""
+    i, last = torch.arange(n, device=length.device), (length - 1).double()[:, None]
+    step = last / max(n - 1, 1)
+    return torch.where(i < max(n // 2, 1), step * i, last - step * (n - 1 - i)).long()
 
 
-def legacy_ranks(length: int, n: int) -> list[int]:
+def legacy_ranks(length: Tensor, n: int) -> Tensor:
     """What it gave in PyTorch 1.6 to 1.13: groups of 4, each counted from an already truncated base."""
-    plain, step = linspace_ranks(length, n), (length - 1) / max(n - 1, 1)
-    grouped = n - n % 8
-    return [math.trunc(plain[i - i % 4] + (i % 4) * step) if i < grouped else plain[i] for i in range(n)]
+    plain, step = linspace_ranks(length, n), (length - 1).double()[:, None] / max(n - 1, 1)
+    i = torch.arange(n, device=length.device)
+    grouped = (plain[:, i - i % 4] + (i % 4) * step).long()
+    return torch.where(i < n - n % 8, grouped, plain)
 
 
 def position_of_rank(valid: Tensor, rank: Tensor) -> Tensor:
@@ -123,10 +169,14 @@ def take(x: Tensor, position: Tensor) -> Tensor:
     return x.gather(1, index)
 
 
-def running_mean(u: Tensor, valid: Tensor) -> Tensor:
-    """Mean over the valid tokens up to and including each one. u: [B, N, D], valid: [B, N] bool."""
-    count = valid.cumsum(1).clamp_min(1)
-    return (u * valid[..., None]).cumsum(1) / count[..., None]
+def running_mean(u: Tensor, valid: Tensor, before: Tensor | None = None, count: Tensor | None = None) -> Tensor:
+    """Mean over the valid tokens up to and including each one, after `count` [B] others whose sum is `before` [B, D].
+
+    u: [B, N, D], valid: [B, N] bool. Summed in float64."""
+    sums, counts = (u * valid[..., None]).double().cumsum(1), valid.cumsum(1)
+    if before is not None and count is not None:
+        sums, counts = sums + before[:, None], counts + count[:, None]
+    return (sums / counts.clamp_min(1)[..., None]).to(u.dtype)
 
 
 # --- the layer ---
@@ -135,7 +185,7 @@ def running_mean(u: Tensor, valid: Tensor) -> Tensor:
 def attention(
     query: Tensor,
     key: Tensor | None,
-    p: Parameters,
+    p: Parameters | Maps,
     *,
     query_padding_mask: Tensor | None = None,
     key_padding_mask: Tensor | None = None,
@@ -145,8 +195,12 @@ def attention(
     padding: Literal["respect", "ignore"] = "respect",
     trace: Literal["raw", "data_dependent"] = "raw",
     sampling: Literal["exact", "linspace", "legacy"] = "exact",
+    past: Past | None = None,
 ) -> Result:
-    """The whole layer. Masks: [B, N] bool, True = padded. Self-attention when key is None."""
+    """The whole layer. Masks: [B, N] bool, True = padded. Self-attention when key is None. past: of a causal layer.
+
+    bfloat16 and autocast: scores and terms are made in float32 all the same."""
+    maps = maps_of(p) if isinstance(p, Parameters) else p
     if key is None:
         key_padding_mask = query_padding_mask
     respect = padding == "respect"
@@ -158,41 +212,45 @@ def attention(
     key = query if key is None else key
     counted_q = valid_q if respect else torch.ones_like(valid_q)
     counted_k = valid_k if respect else torch.ones_like(valid_k)
-    heads = p.we.shape[0]
+    batch, heads = query.shape[0], maps.we.shape[0]
 
-    q = F.linear(query, p.q_weight, p.q_bias)
-    k = F.linear(key, p.k_weight, p.k_bias)
-    if causal:
-        q, k = running_mean(q, counted_q), running_mean(k, counted_k)
-    fq, fk = feature_map(_split(q, heads)), feature_map(_split(k, heads))
+    q, k = maps.q(query), maps.k(key)
+    inner = torch.promote_types(q.dtype, torch.float32)
+    with _without_autocast(query.device.type):
+        q, k, we, wr, lam = (t.to(inner) for t in (q, k, maps.we, maps.wr, maps.lam))
+        after = None if past is None else _after(past, q, k, counted_q)
+        if causal:
+            q_sum, k_sum, count = past or (None, None, None)
+            q, k = running_mean(q, counted_q, q_sum, count), running_mean(k, counted_k, k_sum, count)
+        fq, fk = feature_map(_split(q, heads)), feature_map(_split(k, heads))
 
-    we_x, wr_x = p.we[None], p.wr[None]
-    if data_dependent:
-        rows = _sampled_rows(key, counted_k, p.we.shape[1], sampling)
-        f = _split(rows, heads)
-        if fq.shape[-1] != f.shape[-1]:  # the weights act on features: f(X) must live in that space
-            f = feature_map(f)
-        f = f * counted_k.any(1)[:, None, None, None]
-        we_x = torch.einsum("bhnp,hns->bhps", f, p.we)
-        wr_x = torch.einsum("bhnp,hns->bhps", f, p.wr)
-    e = torch.einsum("bhip,bhps->bhis", fq, we_x.expand(len(query), -1, -1, -1))
-    r = torch.einsum("bhip,bhps->bhis", fk, wr_x.expand(len(query), -1, -1, -1))
-    e, r = e * counted_q[:, None, :, None], r * counted_k[:, None, :, None]
+        we_x, wr_x = we[None], wr[None]
+        if data_dependent:
+            rows = _sampled_rows(key, counted_k, we.shape[1], sampling).to(inner)
+            f = _split(rows, heads)
+            if fq.shape[-1] != f.shape[-1]:  # the weights act on features: f(X) must live in that space
+                f = feature_map(f)
+            f = f * counted_k.any(1)[:, None, None, None]
+            we_x = torch.einsum("bhnp,hns->bhps", f, we)
+            wr_x = torch.einsum("bhnp,hns->bhps", f, wr)
+        e = torch.einsum("bhip,bhps->bhis", fq, we_x.expand(batch, -1, -1, -1))
+        r = torch.einsum("bhip,bhps->bhis", fk, wr_x.expand(batch, -1, -1, -1))
+        e, r = e * counted_q[:, None, :, None], r * counted_k[:, None, :, None]
+
+        le, lr = _mean_square(e, lam, counted_q), _mean_square(r, lam, counted_k)
+        if trace == "raw":
+            tr = ((we * wr).sum() / heads).expand(batch)
+        else:
+            tr = ((we_x * wr_x).sum((1, 2, 3)) / heads).expand(batch)
 
     beside = r if self_attention else _aligned(r, counted_q, counted_k)
-    merged = _merge(F.linear(torch.cat([e, beside], dim=-1), p.score_weight, p.score_bias))
+    merged = _merge(maps.score(torch.cat([e, beside], dim=-1).to(query.dtype)))
     if not respect:
         merged = merged * valid_q[..., None]
-    out = F.linear(merged, p.out_weight, p.out_bias)
+    out = maps.out(merged)
     if respect:
         out = out * valid_q[..., None]
-
-    le, lr = _mean_square(e, p.lam, counted_q), _mean_square(r, p.lam, counted_k)
-    if trace == "raw":
-        tr = ((p.we * p.wr).sum() / heads).expand(len(query))
-    else:
-        tr = ((we_x * wr_x).sum((1, 2, 3)) / heads).expand(len(query))
-    return Result(out, e, r, le, lr, tr, we_x, wr_x)
+    return Result(out, e, r, le, lr, tr, we_x, wr_x, after)
 
 
 def ksvd_objective(le: Tensor, lr: Tensor, tr: Tensor) -> Tensor:
@@ -204,6 +262,16 @@ def _valid(x: Tensor, padding_mask: Tensor | None) -> Tensor:
     if padding_mask is None:
         return torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
     return ~padding_mask
+
+
+def _without_autocast(device: str) -> contextlib.AbstractContextManager:
+    on = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+    return torch.autocast(device, enabled=False) if on else contextlib.nullcontext()
+
+
+def _after(past: Past, q: Tensor, k: Tensor, counted: Tensor) -> Past:
+    q_sum, k_sum = ((u * counted[..., None]).double().sum(1) for u in (q, k))
+    return Past(past.q_sum + q_sum, past.k_sum + k_sum, past.count + counted.sum(1))
 
 
 def _split(x: Tensor, heads: int) -> Tensor:
@@ -222,7 +290,7 @@ def _sampled_rows(x: Tensor, counted: Tensor, n: int, sampling: str) -> Tensor:
         rank = even_ranks(length, n)
     else:
         ranks = linspace_ranks if sampling == "linspace" else legacy_ranks
-        rank = torch.tensor([ranks(max(int(v), 1), n) for v in length], device=x.device).reshape(len(x), n)
+        rank = ranks(length.clamp_min(1), n)
     return take(x, position_of_rank(counted, rank))
 
 

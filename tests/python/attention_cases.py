@@ -47,7 +47,6 @@ def oracle(
 ) -> reference.Result:
     """The same pass in eager PyTorch, with the layer's parameters unless others are given."""
     options = layer._reference_options((query_mask, key_mask))
-    options["feature_map"] = reference.feature_map(layer.feature_map)
     return reference.attention(query, key, parameters or layer._parameters_now(), **options)
 
 

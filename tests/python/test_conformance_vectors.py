@@ -105,9 +105,8 @@ def positions_of_layer(length, n, sampling):
 
 
 def positions_of_reference(length, n, sampling):
-    if sampling == "exact":
-        return reference.even_ranks(torch.tensor([length]), n)[0].tolist()
-    return {"linspace": reference.linspace_ranks, "legacy": reference.legacy_ranks}[sampling](length, n)
+    ranks = {"exact": reference.even_ranks, "linspace": reference.linspace_ranks, "legacy": reference.legacy_ranks}
+    return ranks[sampling](torch.tensor([length]), n)[0].tolist()
 
 
 both_ways = pytest.mark.parametrize("positions", [positions_of_layer, positions_of_reference], ids=["layer", "oracle"])

@@ -3,7 +3,6 @@
 import re
 
 import pytest
-import torch
 from attention_cases import make_layer, random_tokens
 
 
@@ -31,7 +30,15 @@ def test_only_a_causal_layer_steps():
         layer.step(random_tokens(2, 1), layer.initial_state(2))
 
 
-def test_a_feature_map_written_in_python_has_no_step():
-    layer = make_layer(causal=True, feature_map=torch.tanh)
-    with pytest.raises(ValueError, match="step needs a feature map with a name, got a Python function"):
-        layer.step(random_tokens(2, 1), layer.initial_state(2))
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s: s._replace(q_sum=s.q_sum[:, :6]), "state q_sum must be torch.float64 [2, 12] on cpu, got "),
+        (lambda s: s._replace(count=s.count.int()), "state count must be torch.int64 [2] on cpu, got torch.int32 [2]"),
+    ],
+    ids=["width", "dtype"],
+)
+def test_state_that_does_not_fit_the_plain_pass(change, message):
+    layer = make_layer(causal=True, implementation="plain")
+    with pytest.raises(ValueError, match=re.escape(message)):
+        layer.step(random_tokens(2, 1), change(layer.initial_state(2)))
