@@ -40,8 +40,9 @@ class Dropout : public torch::autograd::Function<Dropout> {
   }
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
                                                  const torch::autograd::variable_list& grads) {
-    const auto seed = static_cast<uint64_t>(ctx->saved_data["seed"].toInt());
-    return {dropped(grads[0], ctx->saved_data["p"].toDouble(), seed), at::Tensor(), at::Tensor()};
+    // Through autograd once more: the gradient of the gradient is the same function.
+    const int64_t seed = ctx->saved_data["seed"].toInt();
+    return {apply(grads[0], ctx->saved_data["p"].toDouble(), seed), at::Tensor(), at::Tensor()};
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
@@ -75,6 +76,15 @@ TEST(Dropout, TheBackwardPassUsesTheSameNumbers) {
   const torch::Tensor g = torch::randn({40, 50});
   y.backward(g);
   EXPECT_TRUE(tests::close(x.grad(), g * y.detach() / x.detach(), 1e-6));
+}
+
+TEST(Dropout, SecondDerivativeDropsTheSame) {
+  const torch::Tensor x = torch::rand({40, 50}).add_(1).requires_grad_();
+  const torch::Tensor y = ops::dropout(x, 0.3, true);
+  const torch::Tensor mask = (y / x).detach();
+  const torch::Tensor first = torch::autograd::grad({y.pow(3).sum()}, {x}, {}, true, /*create_graph=*/true)[0];
+  const torch::Tensor second = torch::autograd::grad({first.sum()}, {x})[0];
+  EXPECT_TRUE(tests::close(second, 6 * mask.pow(3) * x.detach(), 1e-4));
 }
 
 TEST(Dropout, DoesNotDependOnThreadsAndFollowsTheSeed) {

@@ -1,11 +1,11 @@
 // Autograd of primal::attention: saves the inputs and calls the registered backward operator, on every backend.
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
 #include "ops/attention/attention.h"
 #include "ops/attention/dispatch.h"
+#include "ops/derivatives.h"
 
 namespace primal::ops {
 
@@ -15,6 +15,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Variable;
 using torch::autograd::variable_list;
 
+constexpr const char* kName = "primal::attention";
 constexpr size_t kDifferentiable = 13;  // query ... out_bias; then two masks and six switches
 constexpr size_t kArguments = kDifferentiable + 2 + 6;
 
@@ -72,21 +73,37 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
   }
 };
 
-bool needs_gradient(const AttentionArguments& a) {
-  if (!at::GradMode::is_enabled()) return false;
-  const auto needs = [](const OptionalTensor& tensor) { return tensor && tensor->requires_grad(); };
-  for (const at::Tensor* tensor :
-       {&a.query, &a.q_weight, &a.k_weight, &a.we, &a.wr, &a.lam, &a.score_weight, &a.out_weight}) {
-    if (tensor->requires_grad()) return true;
-  }
-  return needs(a.key) || needs(a.q_bias) || needs(a.k_bias) || needs(a.score_bias) || needs(a.out_bias);
+// In the order of the schema; undefined where there is none.
+std::array<at::Tensor, kDifferentiable> differentiable(const AttentionArguments& a) {
+  return {a.query,
+          or_undefined(a.key),
+          a.q_weight,
+          or_undefined(a.q_bias),
+          a.k_weight,
+          or_undefined(a.k_bias),
+          a.we,
+          a.wr,
+          a.lam,
+          a.score_weight,
+          or_undefined(a.score_bias),
+          a.out_weight,
+          or_undefined(a.out_bias)};
+}
+
+bool needs_gradient(at::ArrayRef<at::Tensor> tensors) {
+  return at::GradMode::is_enabled() && std::any_of(tensors.begin(), tensors.end(), [](const at::Tensor& tensor) {
+           return tensor.defined() && tensor.requires_grad();
+         });
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> attention_autograd(PRIMAL_ATTENTION_PARAMETERS) {
-  if (!needs_gradient(PRIMAL_ATTENTION_STRUCT)) {
+  const auto tensors = differentiable(PRIMAL_ATTENTION_STRUCT);
+  refuse_tangents(kName, tensors);
+  if (!needs_gradient(tensors)) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     return attention_operator().call(PRIMAL_ATTENTION_ARGUMENTS);
   }
+  refuse_transforms(kName);
   const variable_list result = AttentionFunction::apply(PRIMAL_ATTENTION_ARGUMENTS);
   return {result[0], result[1], result[2], result[3]};
 }
@@ -95,10 +112,14 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> attention_autograd(PR
 
 TORCH_LIBRARY_IMPL(primal, Autograd, m) {
   m.impl("attention", attention_autograd);
-  m.impl("attention_keeping", torch::autograd::autogradNotImplementedFallback());
-  m.impl("attention_backward", torch::autograd::autogradNotImplementedFallback());
-  m.impl("attention_scores", torch::autograd::autogradNotImplementedFallback());
-  m.impl("attention_step", torch::autograd::autogradNotImplementedFallback());
+  for (const char* name : {"attention_keeping", "attention_backward", "attention_scores", "attention_step"}) {
+    m.impl(name, without_derivative());
+  }
 }
+
+TORCH_LIBRARY_IMPL(primal, FuncTorchBatched, m) { m.impl("attention_backward", without_vmap()); }
+
+// torch.autograd.grad(..., is_grads_batched=True) has a vmap of its own.
+TORCH_LIBRARY_IMPL(primal, Batched, m) { m.impl("attention_backward", without_vmap()); }
 
 }  // namespace primal::ops

@@ -1,11 +1,11 @@
 // Autograd of primal::encoder_layer, and the call from C++.
 #include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
 #include "ops/attention/dispatch.h"
+#include "ops/derivatives.h"
 #include "ops/encoder_layer/arguments.h"
 #include "ops/encoder_layer/encoder_layer.h"
 #include "ops/fused/attention.h"
@@ -24,13 +24,15 @@ using BackwardSignature = std::vector<at::Tensor>(const at::Tensor& grad_out, co
                                                   const at::Tensor& grad_lr, const at::Tensor& grad_tr,
                                                   const at::Tensor& kept, PRIMAL_ENCODER_PARAMETERS);
 
+constexpr const char* kName = "primal::encoder_layer";
+
 template <typename Signature>
 c10::TypedOperatorHandle<Signature> find(const char* name) {
   return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
 }
 
 const c10::TypedOperatorHandle<ForwardSignature>& forward_operator() {
-  static const auto handle = find<ForwardSignature>("primal::encoder_layer");
+  static const auto handle = find<ForwardSignature>(kName);
   return handle;
 }
 
@@ -74,6 +76,8 @@ class EncoderLayerFunction : public torch::autograd::Function<EncoderLayerFuncti
 };
 
 FourTensors encoder_layer_autograd(PRIMAL_ENCODER_PARAMETERS) {
+  refuse_tangents(kName, x);
+  refuse_tangents(kName, parameters);
   const bool needs_gradient =
       at::GradMode::is_enabled() &&
       (x.requires_grad() || std::any_of(parameters.begin(), parameters.end(),
@@ -82,6 +86,7 @@ FourTensors encoder_layer_autograd(PRIMAL_ENCODER_PARAMETERS) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     return forward_operator().call(PRIMAL_ENCODER_ARGUMENTS);
   }
+  refuse_transforms(kName);
   const variable_list result = EncoderLayerFunction::apply(PRIMAL_ENCODER_ARGUMENTS);
   return {result[0], result[1], result[2], result[3]};
 }
@@ -90,9 +95,17 @@ FourTensors encoder_layer_autograd(PRIMAL_ENCODER_PARAMETERS) {
 
 TORCH_LIBRARY_IMPL(primal, Autograd, m) {
   m.impl("encoder_layer", encoder_layer_autograd);
-  m.impl("encoder_layer_keeping", torch::autograd::autogradNotImplementedFallback());
-  m.impl("encoder_layer_backward", torch::autograd::autogradNotImplementedFallback());
+  for (const char* name : {"encoder_layer_keeping", "encoder_layer_backward"}) m.impl(name, without_derivative());
 }
+
+TORCH_LIBRARY_IMPL(primal, FuncTorchBatched, m) {
+  for (const char* name : {"encoder_layer", "encoder_layer_keeping", "encoder_layer_backward"}) {
+    m.impl(name, without_vmap());
+  }
+}
+
+// torch.autograd.grad(..., is_grads_batched=True) has a vmap of its own.
+TORCH_LIBRARY_IMPL(primal, Batched, m) { m.impl("encoder_layer_backward", without_vmap()); }
 
 bool has_encoder_layer(const AttentionArguments& attention) {
   return !attention.mode.causal && fused::can_run(attention);
