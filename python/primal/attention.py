@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from primal import _library as _library  # loads torch.ops.primal
 from primal import reference
 from primal.ksvd import KsvdTerms
+from primal.untouched import any_global_hook, untouched
 
 ROWS_PER_RANK = 10  # the published default of rank_multi
 
@@ -68,6 +69,7 @@ class PrimalAttention(nn.Module):
             1.6 to 1.13 ("legacy") rounded, to compare with checkpoints of those.
         implementation: "auto": the operators of the C++ library; "plain": PyTorch's own functions, slower, for what the
             operators do not have: torch.func (grad, vjp, jacrev, jvp, vmap of them), forward mode, second derivatives.
+            "auto" takes that path too when a linear map has hooks or is not a plain nn.Linear any more.
 
     Example::
 
@@ -254,7 +256,13 @@ class PrimalAttention(nn.Module):
         }
 
     def _is_plain(self) -> bool:
-        return self.implementation == "plain" or callable(self.feature_map)
+        """Asked for, or the only way: the operator reads the weights of the linear maps and calls none of them."""
+        return (
+            self.implementation == "plain"
+            or callable(self.feature_map)
+            or any_global_hook()
+            or not untouched(self, ("q_proj", "k_proj", "score_proj", "out_proj"), nn.Linear)
+        )
 
     def _in_plain_pytorch(
         self,
@@ -274,7 +282,10 @@ class PrimalAttention(nn.Module):
                 raise ValueError(f"primal_attention: {name} must be [B, N, D] = {expected}, got {list(x.shape)}")
             if mask is not None:
                 _check_mask(f"{name}_padding_mask", mask, x)
-        return reference.attention(query, key, self._parameters_now(), **self._reference_options(masks), past=past)
+        maps = reference.Maps(
+            self.q_proj, self.k_proj, self.we, self.wr, self.lambda_(), self.score_proj, self.out_proj
+        )
+        return reference.attention(query, key, maps, **self._reference_options(masks), past=past)
 
     def _reference_options(self, masks: tuple[Tensor | None, Tensor | None]) -> dict:
         return {

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from primal.attention import PrimalAttention, padding_mask
 from primal.ksvd import KsvdTerms
+from primal.untouched import untouched
 
 FUSED_DTYPES = [d for d in (torch.float32, torch.bfloat16) if torch.ops.primal_util.is_fused(d)]
 RECOMPUTED_WIDTH = 128  # up to there recomputing costs at most 6 % of the time
@@ -19,8 +20,9 @@ class EncoderLayer(nn.Module):
     """post-norm: x = norm1(x + attention(x)); x = norm2(x + feed_forward(x)). pre-norm: the norms before each part.
 
     On the CPU in float32, with the cosine feature map and without a causal attention, the layer runs as one operator
-    that keeps its intermediates in cache; elsewhere the same layer is composed of its parts. So does bfloat16 where the
-    CPU cannot multiply such numbers itself: they are stored so and computed in float32.
+    that keeps its intermediates in cache; elsewhere, and when a part has hooks or was replaced, the same layer is
+    composed of its parts. So does bfloat16 where the CPU cannot multiply such numbers itself: they are stored so and
+    computed in float32.
 
     Args:
         embed_dim, num_heads, rank, rows: of the PrimalAttention.
@@ -100,13 +102,26 @@ class EncoderLayer(nn.Module):
         return (
             x.is_cpu
             and x.dtype in FUSED_DTYPES
+            and self._parts_are_untouched()
             and self.linear1.weight.dtype == x.dtype
-            and self.attention.implementation == "auto"
             and self.attention.feature_map == "cosine"
             and not self.attention.causal
             and x.numel() > 0
             and not torch.is_autocast_enabled("cpu")
             and not (drops and torch.compiler.is_compiling())  # drawing the seeds would break the graph
+        )
+
+    def _parts_are_untouched(self) -> bool:
+        """The operator reads their weights and calls none of them. It has one eps, and all biases."""
+        parts = self._modules
+        return (
+            untouched(self, ("attention",), PrimalAttention)
+            and untouched(self, ("linear1", "linear2"), nn.Linear)
+            and untouched(self, ("norm1", "norm2"), nn.LayerNorm)
+            and not parts["attention"]._is_plain()
+            and all(parts[name].bias is not None for name in ("linear1", "linear2", "norm1", "norm2"))
+            and parts["norm1"].eps == parts["norm2"].eps
+            and len(parts["norm1"].normalized_shape) == len(parts["norm2"].normalized_shape) == 1
         )
 
     def _fused(self, x: Tensor, padding: Tensor | None, unread: Tensor | None) -> tuple[Tensor, KsvdTerms]:
