@@ -79,7 +79,8 @@ class EncoderLayer(nn.Module):
     def forward(
         self, x: Tensor, padding: Tensor | None = None, unread: Tensor | None = None, *, lengths: Tensor | None = None
     ) -> tuple[Tensor, KsvdTerms]:
-        """x: [B, N, D]; padding: [B, N] bool, True = padded, or lengths: [B].
+        """x: [B, N, D]; padding: [B, N] bool, True = padded, or lengths: [B]. Padded tokens are taken for 0, unless the
+        attention ignores padding: whatever stands in them, even NaN, reaches no other token and no gradient.
 
         unread: [B, N] bool, tokens whose output nobody reads, such as the padded ones below a head that drops them. The
         output is 0 there, and the operator saves what lies behind the attention's scores.
@@ -149,6 +150,9 @@ class EncoderLayer(nn.Module):
         return out, KsvdTerms(*terms)
 
     def _composed(self, x: Tensor, padding: Tensor | None) -> tuple[Tensor, KsvdTerms]:
+        if padding is not None and getattr(self.attention, "padding", "respect") == "respect":
+            # NaN times the zero gradient of a padded token would reach the gradients of norms and linear maps.
+            x = x.masked_fill(padding.unsqueeze(-1), 0)
         attended, terms = self.attention(self.norm1(x) if self.norm_first else x, key_padding_mask=padding)
         middle = x + self._drop(attended)
         if self.norm_first:

@@ -75,7 +75,16 @@ nn::EncoderMasks SequenceClassifierImpl::encoder_masks(const SeriesBatch& batch)
   return {options_.padding == Padding::respect ? std::optional(batch.padding) : std::nullopt, batch.padding};
 }
 
-Classification SequenceClassifierImpl::forward(const SeriesBatch& batch) {
+// What stands in padded steps must not reach a product, where it has no effect: not even NaN.
+SeriesBatch SequenceClassifierImpl::cleared(SeriesBatch batch) const {
+  if (options_.padding != Padding::respect) return batch;
+  batch.x = batch.x.masked_fill(batch.padding.unsqueeze(-1), 0);
+  if (batch.times) batch.times = batch.times->masked_fill(batch.padding, 0);
+  return batch;
+}
+
+Classification SequenceClassifierImpl::forward(const SeriesBatch& series) {
+  const SeriesBatch batch = cleared(series);
   auto [features, terms] = encoder(embedded(batch), encoder_masks(batch));
   features = ops::dropout(at::gelu(features), options_.dropout, is_training());
   return {head(pooled(features, batch.padding)), terms};

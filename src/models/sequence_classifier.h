@@ -52,7 +52,7 @@ class SequenceClassifierImpl : public torch::nn::Cloneable<SequenceClassifierImp
  public:
   explicit SequenceClassifierImpl(SequenceClassifierOptions options);
 
-  Classification forward(const SeriesBatch& batch);
+  Classification forward(const SeriesBatch& series);
   void reset() override;
   const SequenceClassifierOptions& options() const { return options_; }
 
@@ -62,6 +62,7 @@ class SequenceClassifierImpl : public torch::nn::Cloneable<SequenceClassifierImp
   nn::Encoder encoder{nullptr};
 
  private:
+  SeriesBatch cleared(SeriesBatch batch) const;
   torch::Tensor embedded(const SeriesBatch& batch);
   nn::EncoderMasks encoder_masks(const SeriesBatch& batch) const;
   torch::Tensor pooled(const torch::Tensor& features, const torch::Tensor& padding) const;

@@ -71,15 +71,22 @@ AttentionResult EncoderLayerImpl::fused(const ops::AttentionArguments& arguments
 
 AttentionResult EncoderLayerImpl::composed(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) {
   check(x, padding);
-  auto [attended, terms] = attention->forward(attention_input(x), padding);
-  return {behind_attention(x, attended, is_training()), terms};
+  const torch::Tensor tokens = cleared(x, padding);
+  auto [attended, terms] = attention->forward(attention_input(tokens), padding);
+  return {behind_attention(tokens, attended, is_training()), terms};
 }
 
-torch::Tensor EncoderLayerImpl::step(const torch::Tensor& tokens, AttentionState& state,
+torch::Tensor EncoderLayerImpl::step(const torch::Tensor& x, AttentionState& state,
                                      const std::optional<torch::Tensor>& padding) {
   const torch::NoGradGuard no_grad;
-  check(tokens, padding);
+  check(x, padding);
+  const torch::Tensor tokens = cleared(x, padding);
   return behind_attention(tokens, attention->step(attention_input(tokens), state, padding), /*training=*/false);
+}
+
+// NaN times the zero gradient of a padded token would reach the gradients of norms and linear maps.
+torch::Tensor EncoderLayerImpl::cleared(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) const {
+  return padding && !attention->sees_padding() ? x.masked_fill(padding->unsqueeze(-1), 0) : x;
 }
 
 // Residuals, norms and the feed-forward part. Only training draws dropout.

@@ -30,7 +30,9 @@ struct EncoderLayerOptions {
 
 /// Both [B, N] bool.
 struct EncoderMasks {
-  std::optional<torch::Tensor> padding{};  ///< true = padded, for the attention
+  /// true = padded. An attention that respects it leaves these tokens out, and the layer takes them for 0, whatever
+  /// stands in them, even NaN; else it is only told to the attention.
+  std::optional<torch::Tensor> padding{};
   /// Tokens whose output nobody reads, as a classifier that drops padded tokens: the output is 0 there, and the fused
   /// layer saves what lies behind the attention's scores.
   std::optional<torch::Tensor> unread{};
@@ -45,9 +47,8 @@ class EncoderLayerImpl : public torch::nn::Cloneable<EncoderLayerImpl> {
   AttentionResult forward(const torch::Tensor& x, const EncoderMasks& masks = {});
 
   /// Token-by-token decoding with attention->initial_state(), equal to the full causal pass in evaluation mode,
-  /// whatever the mode. No gradient. tokens: [B, T, D] -> [B, T, D]; padding: [B, T] bool
-  torch::Tensor step(const torch::Tensor& tokens, AttentionState& state,
-                     const std::optional<torch::Tensor>& padding = {});
+  /// whatever the mode. No gradient. x: [B, T, D] -> [B, T, D]; padding: [B, T] bool
+  torch::Tensor step(const torch::Tensor& x, AttentionState& state, const std::optional<torch::Tensor>& padding = {});
   void reset() override;
 
   std::shared_ptr<Attention> attention;  ///< its parameters have the name "attention"
@@ -59,6 +60,7 @@ class EncoderLayerImpl : public torch::nn::Cloneable<EncoderLayerImpl> {
   AttentionResult composed(const torch::Tensor& x, const std::optional<torch::Tensor>& padding);
   void check(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) const;
   torch::Tensor attention_input(const torch::Tensor& x) { return options_.norm_first ? norm1(x) : x; }
+  torch::Tensor cleared(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) const;
   torch::Tensor behind_attention(const torch::Tensor& x, const torch::Tensor& attended, bool training);
 
   EncoderLayerOptions options_;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <torch/utils.h>
 
+#include <cmath>
+
 #include "nn/record.h"
 #include "support/errors.h"
 #include "support/tensors.h"
@@ -38,6 +40,30 @@ TEST_F(SequenceClassifierTest, MeanPoolingDoesNotSeePadding) {
   const torch::Tensor short_logits = model->forward(batch_of(x, {7, 5})).outputs;
   const torch::Tensor long_logits = model->forward(batch_of(padded, {7, 5})).outputs;
   EXPECT_TRUE(tests::close(long_logits, short_logits, 1e-5));
+}
+
+TEST_F(SequenceClassifierTest, WhateverStandsInPaddedStepsHasNoEffect) {
+  for (const Pooling pooling : {Pooling::mean, Pooling::flatten}) {
+    SequenceClassifierOptions options = small(pooling);
+    options.kernel = 3;
+    options.time = TimeInput::bochner;
+    SequenceClassifier model(options);
+    const torch::Tensor x = torch::randn({2, 12, 2});
+    const torch::Tensor padding = padding_mask(torch::tensor({7, 5}), 12);
+    const auto gradients = [&](double filler) {
+      model->zero_grad();
+      const SeriesBatch batch{.x = x.masked_fill(padding.unsqueeze(-1), filler),
+                              .padding = padding,
+                              .times = torch::arange(12.0).expand({2, 12}).masked_fill(padding, filler)};
+      auto [outputs, terms] = model->forward(batch);
+      (outputs.square().sum() + terms[0].le.sum()).backward();
+      std::vector<torch::Tensor> all{outputs};
+      for (const auto& parameter : model->parameters()) all.push_back(parameter.grad().clone());
+      return all;
+    };
+    const auto expected = gradients(0), actual = gradients(std::nan(""));
+    for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(at::equal(actual[i], expected[i]));
+  }
 }
 
 TEST_F(SequenceClassifierTest, AKernelSeesItsNeighboursAndNoPadding) {

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "nn/encoder.h"
 #include "primal/error.h"
 
@@ -56,6 +58,53 @@ TEST(EncoderLayer, FusedIsTheSameAsItsPartsAlsoWithDropout) {
         }
       }
     }
+  }
+}
+
+TEST(EncoderLayer, WhateverStandsInPaddedTokensHasNoEffect) {
+  const torch::Tensor x = torch::randn({2, 90, 24});
+  torch::Tensor padding = torch::zeros({2, 90}, torch::kBool);
+  padding[1].slice(0, 5) = true;
+  const auto filled = [&](double value) { return x.masked_fill(padding.unsqueeze(-1), value); };
+  for (const bool norm_first : {false, true}) {
+    for (const bool fused : {false, true}) {
+      SCOPED_TRACE(c10::str("norm_first ", norm_first, ", fused ", fused));
+      for (const auto& unread : {std::optional<torch::Tensor>(), std::optional(padding)}) {
+        const Pass expected = run(layer(fused, norm_first, false, 0.3), filled(0), {padding, unread});
+        const Pass actual = run(layer(fused, norm_first, false, 0.3), filled(std::nan("")), {padding, unread});
+        EXPECT_TRUE(at::equal(actual.out, expected.out));
+        EXPECT_TRUE(at::equal(actual.x_gradient, expected.x_gradient));
+        for (size_t i = 0; i < expected.gradients.size(); ++i) {
+          EXPECT_TRUE(at::equal(actual.gradients[i], expected.gradients[i]));
+        }
+      }
+    }
+  }
+}
+
+TEST(EncoderLayer, SoftmaxDoesNotSeePaddedTokensEither) {
+  for (const bool norm_first : {false, true}) {
+    torch::manual_seed(3);
+    EncoderLayer module(EncoderLayerOptions{.attention = {.kind = "softmax", .width = 8, .heads = 2, .causal = true},
+                                            .feed_forward = 5,
+                                            .norm_first = norm_first});
+    torch::Tensor padding = torch::zeros({2, 6}, torch::kBool);
+    padding[0].slice(0, 4) = true;
+    padding[1].slice(0, 0, 2) = true;
+    const torch::Tensor x = torch::randn({2, 6, 8});
+    const auto gradients = [&](double filler) {
+      module->zero_grad();
+      const torch::Tensor tokens = x.masked_fill(padding.unsqueeze(-1), filler);
+      const torch::Tensor out = module->forward(tokens, {padding}).out.masked_fill(padding.unsqueeze(-1), 0);
+      out.square().sum().backward();
+      std::vector<torch::Tensor> all{out};
+      for (const auto& parameter : module->parameters()) all.push_back(parameter.grad().clone());
+      auto state = module->attention->initial_state(2);
+      all.push_back(module->step(tokens, *state, padding));
+      return all;
+    };
+    const auto expected = gradients(0), actual = gradients(std::nan(""));
+    for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(at::equal(actual[i], expected[i]));
   }
 }
 

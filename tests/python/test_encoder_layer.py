@@ -91,16 +91,40 @@ def test_a_sample_without_tokens():
     assert_same_as_parts(layer, x, mask)
 
 
-def test_nan_in_padded_tokens_stays_there():
-    layer = make_layer()
-    x = torch.randn(2, 60, 24)
-    mask = torch.zeros(2, 60, dtype=torch.bool)
-    mask[0, 40:] = True
-    clean, _ = layer(x, mask)
-    x[0, 40:] = float("nan")
-    dirty, terms = layer(x, mask)
-    torch.testing.assert_close(dirty[~mask], clean[~mask], rtol=0, atol=0)
-    assert all(term.isfinite().all() for term in terms)
+@pytest.mark.parametrize("filler", [float("nan"), float("inf"), 1e30])
+@pytest.mark.parametrize("norm_first", [False, True], ids=["post", "pre"])
+@pytest.mark.parametrize(
+    ("dtype", "options"),
+    [
+        (torch.float32, {"recompute": False}),
+        (torch.float32, {"recompute": True}),
+        (torch.bfloat16, {}),
+        (torch.float64, {}),
+        (torch.float32, {"causal": True}),
+        (torch.float32, {"implementation": "plain"}),
+        (torch.float32, {"data_dependent": False, "activation": "relu"}),
+    ],
+    ids=str,
+)
+def test_whatever_stands_in_padded_tokens_has_no_effect(dtype, options, norm_first, filler):
+    layer = make_layer(norm_first=norm_first, dropout=0.2, **options).to(dtype)
+    x, mask = torch.randn(3, 400, 24, dtype=dtype), torch.rand(3, 400) < 0.4
+    mask[1, 10:], mask[2] = True, True
+
+    def results(tokens, unread):
+        torch.manual_seed(5)
+        tokens = tokens.detach().clone().requires_grad_()
+        out, terms = layer(tokens, mask, unread)
+        loss = out.double().square().sum() + sum(term.double().sum() for term in terms)
+        grads = torch.autograd.grad(loss, [tokens, *layer.parameters()])
+        return dict(zip(("out", "x", *(name for name, _ in layer.named_parameters())), (out, *grads), strict=True))
+
+    for unread in (None, mask):
+        expected = results(x.masked_fill(mask[..., None], 0), unread)
+        actual = results(x.masked_fill(mask[..., None], filler), unread)
+        assert not actual["x"][mask].any()
+        for name, value in expected.items():
+            assert torch.equal(actual[name], value), name
 
 
 @pytest.mark.parametrize("norm_first", [False, True])

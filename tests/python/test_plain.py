@@ -107,9 +107,9 @@ every_layer = pytest.mark.parametrize("name", plain_layers())
 
 
 def loss_of(layer, x, parameters=None, mask=None):
-    """A number in which all outputs take part."""
+    """A number in which all outputs take part. Padded tokens are NaN."""
     mask = primal.padding_mask(LENGTHS, 5)[: len(x)] if mask is None else mask
-    x = x.masked_fill(mask[..., None], 9.0)
+    x = x.masked_fill(mask[..., None], float("nan"))
     out, terms = functional_call(layer, dict(layer.named_parameters()) if parameters is None else parameters, (x, mask))
     weight = torch.linspace(-1, 2, out[0].numel(), dtype=out.dtype).view_as(out[0])
     return (out.masked_fill(mask[..., None], 0) * weight).square().sum() + (terms.le * terms.lr + terms.tr).sum()

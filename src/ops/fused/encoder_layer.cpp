@@ -5,7 +5,6 @@
 #include "kernels/cpu_target.h"
 #include "kernels/layer_norm.h"
 #include "ops/fused/encoder_pass.h"
-#include "ops/fused/tile_space.h"
 
 namespace primal::ops::fused {
 
@@ -90,7 +89,9 @@ class EncoderBackward {
     return mask.padded != nullptr && !mask.respect;
   }
 
-  void backward_tile(const Place& p, const float* x, const KeptTokens& kept, const float* out_gradient) {
+  void backward_tile(const Place& p, const float* input, const KeptTokens& kept, const float* out_gradient) {
+    TileSpace space;
+    const float* x = pass_.cleared(input, p.tile, space);
     if (recomputed_.defined()) pass_.forward(x, p.tile, kept, nullptr, nullptr, nullptr);
     float* x_gradient = data(result_.x, p.tile.begin * width_);
     float* middle = data(middle_, p.row * width_);
@@ -98,7 +99,6 @@ class EncoderBackward {
     float* first = data(attention_gradient_, p.row * width_);
 
     // `gradient` first holds the gradient of what `after_first` flows into along the residual.
-    TileSpace space;
     float* gradient = read_.all() ? x_gradient : space.take(p.rows, width_);
     if (a_.norm_first || !read_.all()) read_.gather(p.tile, width_, out_gradient, gradient);
     if (!a_.norm_first) {
@@ -118,6 +118,7 @@ class EncoderBackward {
     std::copy_n(gradient, p.rows * width_, first);
     if (!read_.all()) read_.scatter(p.tile, width_, gradient, x_gradient);
     attention_tile(p, x, kept, x_gradient, first);
+    if (pass_.attention().mask().respect) pass_.attention().mask().clear(p.tile, width_, x_gradient);
   }
 
   // From the gradient of the feed-forward part's result to that of its inside, and its activations again.
@@ -235,8 +236,8 @@ EncoderLayerForward encoder_layer(const EncoderLayerArguments& arguments, bool k
     const KeptTokens kept =
         keep ? kept_tokens(a, data(result.kept), tokens).from(tile.begin, pass.read().rows(tile).begin, a)
              : kept_tokens(a, space.take(tile.size(), kept_numbers(a)), tile.size());
-    pass.forward(a.attention.query.const_data_ptr<float>() + tile.begin * width, tile, kept, data(le, tile.begin),
-                 data(lr, tile.begin), data(result.out, tile.begin * width));
+    const float* x = pass.cleared(a.attention.query.const_data_ptr<float>() + tile.begin * width, tile, space);
+    pass.forward(x, tile, kept, data(le, tile.begin), data(lr, tile.begin), data(result.out, tile.begin * width));
   });
   result.le = pass.attention().mean_of_squares(le);
   result.lr = pass.attention().mean_of_squares(lr);

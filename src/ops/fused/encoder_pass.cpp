@@ -7,7 +7,6 @@
 #include "kernels/dropout.h"
 #include "kernels/head_scores.h"
 #include "kernels/layer_norm.h"
-#include "ops/fused/tile_space.h"
 
 namespace primal::ops::fused {
 
@@ -57,6 +56,16 @@ EncoderPass::EncoderPass(const EncoderLayerArguments& arguments, bool forward)
   if (!forward) return;
   linear1_ = PackedMatrix::of_weight(a_.linear1_weight, /*transposed=*/true);
   linear2_ = PackedMatrix::of_weight(a_.linear2_weight, /*transposed=*/true);
+}
+
+const float* EncoderPass::cleared(const float* x, Range tile, TileSpace& space) const {
+  const TokenMask& mask = attention_.mask();
+  if (!mask.respect || !mask.any(tile)) return x;
+  const int64_t width = attention_.shape().width;
+  float* rows = space.take(tile.size(), width);
+  std::copy_n(x, tile.size() * width, rows);
+  mask.clear(tile, width, rows);
+  return rows;
 }
 
 void EncoderPass::norm(const LayerNormWeights& weights, const float* x, int64_t rows, float* out) const {

@@ -3,6 +3,7 @@
 
 #include "ops/fused/attention_pass.h"
 #include "ops/fused/encoder_layer_arguments.h"
+#include "ops/fused/tile_space.h"
 
 namespace primal::ops::fused {
 
@@ -34,8 +35,12 @@ class EncoderPass {
   int64_t inner_width() const { return a_.linear1_weight.size(0); }
   int64_t tile() const { return attention_.tile(); }
 
-  /// x: [T, D] -> kept, le and lr (one per token), out [T, D], 0 at tokens that are not read (null: what comes after
-  /// `kept` is left out).
+  /// A tile of the input [T, D] with zeros at tokens that are left out, whatever stands in them; x itself where none
+  /// is.
+  const float* cleared(const float* x, Range tile, TileSpace& space) const;
+
+  /// x: [T, D], cleared -> kept, le and lr (one per token), out [T, D], 0 at tokens that are not read (null: what comes
+  /// after `kept` is left out).
   void forward(const float* x, Range tile, const KeptTokens& kept, float* le, float* lr, float* out) const;
 
   void norm(const LayerNormWeights& weights, const float* x, int64_t rows, float* out) const;
