@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "ops/fork.h"
 #include "ops/polynomial_map.h"
 #include "ops/unit_length.h"
 #include "primal/error.h"
@@ -43,8 +44,10 @@ class Identity final : public FeatureMap {
   at::Tensor backward(const at::Tensor& /*u*/, const at::Tensor& grad) const override { return grad; }
 };
 
+std::mutex mutex;  // of the registry
+[[maybe_unused]] const bool survives_fork = ops::fork_waits_for<mutex>();
+
 struct Registry {
-  std::mutex mutex;
   std::map<std::string, std::shared_ptr<const FeatureMap>> maps = {
       {"cosine", std::make_shared<Cosine>()},
       {"exponential", std::make_shared<Exponential>()},
@@ -81,26 +84,26 @@ std::string joined_names() {
 
 std::shared_ptr<const FeatureMap> find_feature_map(const std::string& name) {
   {
-    const std::lock_guard lock(registry().mutex);
+    const std::lock_guard lock(mutex);
     if (const auto found = registry().maps.find(name); found != registry().maps.end()) return found->second;
   }
   const auto degree = polynomial_degree(name);
   if (!degree) throw Error("feature map \"" + name + "\" is not known; known: " + joined_names());
   auto map = std::make_shared<ops::Polynomial>(*degree);
-  const std::lock_guard lock(registry().mutex);
+  const std::lock_guard lock(mutex);
   return registry().maps.emplace(name, std::move(map)).first->second;
 }
 
 void register_feature_map(const std::string& name, std::shared_ptr<const FeatureMap> map) {
   if (map == nullptr) throw Error("feature map \"" + name + "\": no map given");
-  const std::lock_guard lock(registry().mutex);
+  const std::lock_guard lock(mutex);
   if (name.starts_with("polynomial") || !registry().maps.emplace(name, std::move(map)).second) {
     throw Error("feature map \"" + name + "\" is registered already");
   }
 }
 
 std::vector<std::string> feature_map_names() {
-  const std::lock_guard lock(registry().mutex);
+  const std::lock_guard lock(mutex);
   std::vector<std::string> names = {"polynomial(degree)"};
   for (const auto& [name, map] : registry().maps) {
     if (!polynomial_degree(name)) names.push_back(name);

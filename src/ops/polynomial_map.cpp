@@ -3,8 +3,10 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
+#include <mutex>
 #include <vector>
 
+#include "ops/fork.h"
 #include "ops/unit_length.h"
 #include "primal/error.h"
 
@@ -13,6 +15,9 @@ namespace primal::ops {
 namespace {
 
 constexpr int64_t kMostFeatures = 65536;
+
+std::mutex mutex;  // of all tables of monomials
+[[maybe_unused]] const bool survives_fork = fork_waits_for<mutex>();
 
 // Steps to the next non-decreasing tuple with entries below d; false after the last.
 bool next_tuple(std::vector<int64_t>& tuple, int64_t d) {
@@ -51,7 +56,7 @@ int64_t Polynomial::width(int64_t d) const {
 }
 
 const Polynomial::Monomials& Polynomial::monomials(int64_t d) const {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(mutex);
   if (const auto found = monomials_.find(d); found != monomials_.end()) return found->second;
   const int64_t p = width(d);
   Monomials result{at::empty({degree_, p}, at::kLong), at::empty({p}, at::kDouble)};

@@ -1,7 +1,6 @@
 // The feature map of the kernel cos(q, k)^degree, written out in monomials.
 #pragma once
 
-#include <mutex>
 #include <unordered_map>
 
 #include "primal/feature_map.h"
@@ -24,7 +23,6 @@ class Polynomial final : public FeatureMap {
   const Monomials& monomials(int64_t d) const;
 
   int64_t degree_;
-  mutable std::mutex mutex_;
   mutable std::unordered_map<int64_t, Monomials> monomials_;  // by d
 };
 
