@@ -144,7 +144,7 @@ class EncoderLayer(nn.Module):
             activation=self.activation,
             epsilon=self.norm1.eps,
             dropout=self.dropout if drops else 0.0,
-            seeds=torch.randint(2**62, (3,)).tolist() if drops else [0, 0, 0],
+            seeds=_dropout_seeds() if drops else [0, 0, 0],
             recompute=self.recompute,
         )
         return out, KsvdTerms(*terms)
@@ -167,3 +167,12 @@ class EncoderLayer(nn.Module):
 
     def _drop(self, x: Tensor) -> Tensor:
         return F.dropout(x, self.dropout, self.training)
+
+
+def _dropout_seeds() -> list[int]:
+    if torch.jit.is_tracing():
+        raise RuntimeError(
+            "EncoderLayer: torch.jit.trace in training would drop the same numbers in every call; "
+            'call eval() first, or use implementation="plain"'
+        )
+    return torch.randint(2**62, (3,)).tolist()

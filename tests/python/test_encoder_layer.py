@@ -155,6 +155,23 @@ def test_dropout_drops_only_in_training():
     assert torch.equal(layer(x)[0], layer(x)[0])
 
 
+def traced(layer, x):
+    return torch.jit.trace(layer, (x,), check_trace=False)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_tracing_in_training_would_fix_the_dropout():
+    x = torch.randn(2, 17, 24)
+    layer = make_layer(dropout=0.5)
+    with pytest.raises(RuntimeError, match=r"EncoderLayer: torch.jit.trace in training .* call eval"):
+        traced(layer, x)
+    torch.testing.assert_close(traced(layer.eval(), x)(x)[0], layer(x)[0])
+    without = make_layer()
+    torch.testing.assert_close(traced(without, x)(x)[0], without(x)[0])
+    plain = traced(make_layer(dropout=0.5, implementation="plain"), x)
+    assert not torch.equal(plain(x)[0], plain(x)[0])
+
+
 @pytest.mark.parametrize("unread", [False, True], ids=["read", "unread"])
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_bits_do_not_depend_on_threads(threads, unread):
