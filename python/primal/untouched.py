@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from torch import nn
 from torch.nn.modules import module as global_hooks
+from torch.overrides import has_torch_function
 
 
 def untouched(owner: nn.Module, names: tuple[str, ...], kind: type[nn.Module]) -> bool:
     """No hooks, and the forward of `kind` itself: nothing wrapped, replaced, or overridden in a subclass or instance.
 
-    Parametrised modules are untouched: reading their weight computes it."""
+    Parametrised modules are untouched: reading their weight computes it. Weights of a class of their own, such as
+    quantised ones, are not: functions of PyTorch may mean something else for them."""
     modules = owner._modules  # a fifth of the time that attributes of a module take
     return all(_is_untouched(modules.get(name), kind) for name in names)
 
@@ -26,4 +28,5 @@ def _is_untouched(module: nn.Module | None, kind: type[nn.Module]) -> bool:
         and "forward" not in module.__dict__
         and not (module._forward_hooks or module._forward_pre_hooks)
         and not (module._backward_hooks or module._backward_pre_hooks)
+        and not has_torch_function(tuple(module._parameters.values()))
     )

@@ -216,6 +216,30 @@ def test_an_attention_with_its_own_forward_is_called(dtype):
     assert_obeyed("encoder", dtype, "attention", Wrapped)
 
 
+class Halved(torch.Tensor):
+    """A weight that means something else than its numbers, as quantised ones do."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        if function is not nn.functional.linear:
+            return super().__torch_function__(function, types, args, kwargs)
+        with torch._C.DisableTorchFunctionSubclass():
+            x, weight, bias = args
+            return function(x, 0.5 * weight, bias)
+
+
+def halved(linear):
+    linear.weight = nn.Parameter(linear.weight.detach().as_subclass(Halved))
+    return linear
+
+
+@both_dtypes
+def test_weights_of_a_class_of_their_own_keep_their_meaning(dtype):
+    assert_obeyed("attention", dtype, "out_proj", halved)
+    for name in ("linear1", "attention.out_proj"):
+        assert_obeyed("encoder", dtype, name, halved)
+
+
 def test_quantised_linear_maps_are_called():
     for kind in ("attention", "encoder"):
         layer = make(torch.float32, kind)
