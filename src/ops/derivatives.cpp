@@ -43,7 +43,9 @@ void call_without_derivative(const c10::OperatorHandle& op, Stack* stack) {
   const char* what = name.ends_with("_backward") ? "second derivative" : "derivative";
   const auto node =
       c10::make_intrusive<torch::autograd::Error>(refusal(name, what), torch::autograd::collect_next_edges(inputs));
-  torch::autograd::set_history(tensors_of(*stack, op.schema().returns().size()), node);
+  for (const at::Tensor& result : tensors_of(*stack, op.schema().returns().size())) {
+    if (at::isFloatingType(result.scalar_type())) torch::autograd::set_history(result, node);  // counts have none
+  }
 }
 
 void refuse_vmap(const c10::OperatorHandle& op, Stack* /*stack*/) {

@@ -131,10 +131,3 @@ def test_scores_and_steps_refuse_tangents():
             tangent(function, x)
         with refuses("forward-mode derivative"):
             func.jvp(function, (x,), (torch.ones_like(x),))
-
-
-def test_the_operator_of_the_scores_refuses_a_gradient_when_it_is_taken():
-    layer, x, _ = make_case("attention")
-    e, *_ = torch.ops.primal.attention_scores(x, None, *layer._parameters_now(), **layer._switches())
-    with refuses("derivative"):
-        e.sum().backward()

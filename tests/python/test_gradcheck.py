@@ -54,7 +54,7 @@ def test_second_derivative_is_refused(mode):
     query = requiring_grad(arguments)[0]
     out, *_ = torch.ops.primal.attention(*arguments, **switches)
     (first,) = torch.autograd.grad(out.square().sum(), query, create_graph=True)
-    with pytest.raises(RuntimeError, match=r"derivative for primal::attention_backward is not implemented"):
+    with pytest.raises(RuntimeError, match="primal::attention_backward has no second derivative"):
         first.sum().backward()
 
 
@@ -65,5 +65,5 @@ def test_scores_and_steps_refuse_a_derivative(operator):
     if operator == "attention_step":
         switches |= dict(zip(("q_sum", "k_sum", "count"), state, strict=True))
     first, *_ = getattr(torch.ops.primal, operator)(*requiring_grad(arguments), **switches)
-    with pytest.raises(RuntimeError, match=rf"derivative for primal::{operator} is not implemented"):
+    with pytest.raises(RuntimeError, match=f"primal::{operator} has no derivative"):
         first.sum().backward()
