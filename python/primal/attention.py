@@ -281,7 +281,7 @@ class PrimalAttention(nn.Module):
                 expected = f"[{query.shape[0]}, N, {self.embed_dim}]"
                 raise ValueError(f"primal_attention: {name} must be [B, N, D] = {expected}, got {list(x.shape)}")
             if mask is not None:
-                _check_mask(f"{name}_padding_mask", mask, x)
+                check_mask(f"primal_attention: {name}_padding_mask", mask, x)
         maps = reference.Maps(
             self.q_proj, self.k_proj, self.we, self.wr, self.lambda_(), self.score_proj, self.out_proj
         )
@@ -340,11 +340,11 @@ def _in_python(feature_map: str | Callable[[Tensor], Tensor]) -> Callable[[Tenso
     return feature_map if callable(feature_map) else reference.feature_map(feature_map)
 
 
-def _check_mask(name: str, mask: Tensor, x: Tensor) -> None:
+def check_mask(name: str, mask: Tensor, x: Tensor) -> None:
     if mask.dtype != torch.bool:
-        raise TypeError(f"primal_attention: {name} must be bool (true = padded), got {mask.dtype}")
+        raise TypeError(f"{name} must be bool (true = padded), got {mask.dtype}")
     if mask.shape != x.shape[:2]:
-        raise ValueError(f"primal_attention: {name} must be [B, N] = {list(x.shape[:2])}, got {list(mask.shape)}")
+        raise ValueError(f"{name} must be [B, N] = {list(x.shape[:2])}, got {list(mask.shape)}")
 
 
 def _check_state(state: State, tokens: Tensor) -> None:

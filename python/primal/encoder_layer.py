@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from primal.attention import PrimalAttention, padding_mask
+from primal.attention import PrimalAttention, check_mask, padding_mask
 from primal.ksvd import KsvdTerms
 from primal.untouched import untouched
 
@@ -66,7 +66,12 @@ class EncoderLayer(nn.Module):
         if activation not in ("gelu", "relu"):
             raise ValueError(f"EncoderLayer: activation must be gelu or relu, got {activation!r}")
         factory = {"device": device, "dtype": dtype}
-        self.dropout, self.norm_first, self.activation = dropout, norm_first, activation
+        self.feed_forward, self.dropout, self.norm_first, self.activation = (
+            feed_forward,
+            dropout,
+            norm_first,
+            activation,
+        )
         self.recompute = embed_dim <= RECOMPUTED_WIDTH if recompute is None else recompute
         self.attention = PrimalAttention(
             embed_dim, num_heads, rank, rows, implementation=implementation, **attention, **factory
@@ -96,7 +101,7 @@ class EncoderLayer(nn.Module):
 
     def extra_repr(self) -> str:
         order = "norm_first" if self.norm_first else "norm_last"
-        return f"feed_forward={self.linear1.out_features}, dropout={self.dropout}, {order}, {self.activation}"
+        return f"feed_forward={self.feed_forward}, dropout={self.dropout}, {order}, {self.activation}"
 
     def _can_fuse(self, x: Tensor) -> bool:
         drops = self.training and self.dropout > 0
@@ -150,6 +155,8 @@ class EncoderLayer(nn.Module):
         return out, KsvdTerms(*terms)
 
     def _composed(self, x: Tensor, padding: Tensor | None) -> tuple[Tensor, KsvdTerms]:
+        if padding is not None:
+            check_mask("EncoderLayer: padding", padding, x)
         if padding is not None and getattr(self.attention, "padding", "respect") == "respect":
             # NaN times the zero gradient of a padded token would reach the gradients of norms and linear maps.
             x = x.masked_fill(padding.unsqueeze(-1), 0)

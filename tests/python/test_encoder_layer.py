@@ -229,6 +229,14 @@ def test_bad_options(options, message):
         make_layer(**options)
 
 
+def test_a_mask_that_does_not_fit_is_refused_by_the_parts_too():
+    layer = make_layer(implementation="plain")
+    with pytest.raises(TypeError, match=r"EncoderLayer: padding must be bool \(true = padded\), got torch.float32"):
+        layer(torch.randn(2, 9, 24), torch.zeros(2, 9))
+    with pytest.raises(ValueError, match=r"EncoderLayer: padding must be \[B, N\] = \[2, 9\], got \[2, 8\]"):
+        layer(torch.randn(2, 9, 24), torch.zeros(2, 8, dtype=torch.bool))
+
+
 def test_padding_and_lengths_are_the_same():
     layer = make_layer()
     x = torch.randn(2, 9, 24)

@@ -253,6 +253,12 @@ def test_quantised_linear_maps_are_called():
         torch.testing.assert_close(out, expected, rtol=0.1, atol=0.1)
 
 
+def test_a_wrapped_layer_has_a_repr():
+    layer = make(torch.float32)
+    replace(layer, "linear1", Wrapped)
+    assert "feed_forward=7" in repr(layer)
+
+
 def test_an_untouched_layer_keeps_its_operator():
     layer, x = make(torch.float32), torch.randn(2, 9, 12)
     assert layer._can_fuse(x)
