@@ -66,16 +66,13 @@ class EncoderLayer(nn.Module):
         if activation not in ("gelu", "relu"):
             raise ValueError(f"EncoderLayer: activation must be gelu or relu, got {activation!r}")
         factory = {"device": device, "dtype": dtype}
-        self.feed_forward, self.dropout, self.norm_first, self.activation = (
-            feed_forward,
-            dropout,
-            norm_first,
-            activation,
-        )
+        self.feed_forward, self.dropout = feed_forward, dropout
+        self.norm_first, self.activation = norm_first, activation
         self.recompute = embed_dim <= RECOMPUTED_WIDTH if recompute is None else recompute
         self.attention = PrimalAttention(
             embed_dim, num_heads, rank, rows, implementation=implementation, **attention, **factory
         )
+        self._padding = self.attention.padding  # of the attention, should a wrapper hide it
         self.linear1 = nn.Linear(embed_dim, feed_forward, **factory)
         self.linear2 = nn.Linear(feed_forward, embed_dim, **factory)
         self.norm1 = nn.LayerNorm(embed_dim, **factory)
@@ -157,7 +154,7 @@ class EncoderLayer(nn.Module):
     def _composed(self, x: Tensor, padding: Tensor | None) -> tuple[Tensor, KsvdTerms]:
         if padding is not None:
             check_mask("EncoderLayer: padding", padding, x)
-        if padding is not None and getattr(self.attention, "padding", "respect") == "respect":
+        if padding is not None and getattr(self.attention, "padding", self._padding) == "respect":
             # NaN times the zero gradient of a padded token would reach the gradients of norms and linear maps.
             x = x.masked_fill(padding.unsqueeze(-1), 0)
         attended, terms = self.attention(self.norm1(x) if self.norm_first else x, key_padding_mask=padding)

@@ -12,15 +12,22 @@ ENCODER_PARTS = ("linear1", "linear2", "norm1", "norm2", *(f"attention.{name}" f
 both_dtypes = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 
 
-class Wrapped(nn.Module):
-    """As an adapter does it: the module itself and something beside it."""
+class Hidden(nn.Module):
+    """A wrapper that changes nothing and shows no options of what it wraps."""
 
     def __init__(self, inner):
         super().__init__()
         self.inner = inner
 
     def forward(self, *args, **kwargs):
-        result = self.inner(*args, **kwargs)
+        return self.inner(*args, **kwargs)
+
+
+class Wrapped(Hidden):
+    """As an adapter does it: the module itself and something behind it."""
+
+    def forward(self, *args, **kwargs):
+        result = super().forward(*args, **kwargs)
         return result.sin() if isinstance(result, torch.Tensor) else (result[0].sin(), result[1])
 
 
@@ -251,6 +258,14 @@ def test_quantised_linear_maps_are_called():
             out = out_of(layer, torch.float32)
         assert not torch.equal(out, expected)
         torch.testing.assert_close(out, expected, rtol=0.1, atol=0.1)
+
+
+def test_a_wrapped_attention_may_ignore_padding():
+    layer, x = make(torch.float64, padding="ignore"), torch.randn(2, 9, 12, dtype=torch.float64)
+    mask = primal.padding_mask(torch.tensor([9, 4]), 9)
+    expected = layer(x, mask)[0]
+    replace(layer, "attention", Hidden)
+    torch.testing.assert_close(layer(x, mask)[0], expected)
 
 
 def test_a_wrapped_layer_has_a_repr():
