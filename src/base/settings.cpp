@@ -192,6 +192,51 @@ void check_elements(const Settings::Target& field, const std::vector<std::string
   }
 }
 
+constexpr double kLongestSpan = 1e9;  // steps or epochs, longer than anybody trains: products must not overflow
+
+// Whole numbers with all their digits.
+std::string shown(double value) {
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  if (value == std::floor(value) && std::abs(value) < 1e15) text.precision(15);
+  text << value;
+  return text.str();
+}
+
+// "at least 0", if that is what the value is not; nothing if it is in the range.
+std::optional<std::string> expected_instead(const Range& range, double value) {
+  if (!(range.has_least ? value >= range.least : value > range.least)) {
+    return (range.has_least ? "at least " : "more than ") + shown(range.least);
+  }
+  if (!(range.has_most ? value <= range.most : value < range.most)) {
+    return (range.has_most ? "at most " : "less than ") + shown(range.most);
+  }
+  return std::nullopt;
+}
+
+struct CheckRange {
+  const std::string& key;
+  const Range& range;
+
+  void operator()(const int64_t* field) const { check(static_cast<double>(*field), std::to_string(*field)); }
+  void operator()(const double* field) const { check(*field, shown(*field)); }
+  void operator()(const SpanField& field) const {
+    Range of_count = range;
+    of_count.most = std::min(range.most, kLongestSpan);
+    const auto expected = expected_instead(of_count, static_cast<double>(field.span->count));
+    if (!expected) return;
+    const bool is_one = expected->ends_with(" 1");
+    const std::string unit = field.span->unit == SpanUnit::steps ? " step" : " epoch";
+    throw Error(key + ": expected " + *expected + unit + (is_one ? "" : "s") + ", got " + to_text(*field.span));
+  }
+
+ private:
+  void check(double value, const std::string& text) const {
+    if (const auto expected = expected_instead(range, value))
+      throw Error(key + ": expected " + *expected + ", got " + text);
+  }
+};
+
 struct Leaf {
   std::string key;
   const toml::node* node;
@@ -220,8 +265,16 @@ toml::table parsed(const std::filesystem::path& path) {
 
 }  // namespace
 
-void Settings::add(std::string key, Target field, std::string help, std::vector<std::string> elements) {
-  settings_.push_back({std::move(key), std::move(field), std::move(help), std::move(elements)});
+void Settings::add(std::string key, Number field, std::string help, Range range) {
+  Target target = std::visit([](auto number) { return Target(number); }, field);
+  settings_.push_back(
+      {.key = std::move(key), .field = std::move(target), .help = std::move(help), .limits = {{field, range}}});
+}
+
+void Settings::add(std::string key, Other field, std::string help, std::vector<std::string> elements) {
+  Target target = std::visit([](auto& other) { return Target(std::move(other)); }, field);
+  settings_.push_back(
+      {.key = std::move(key), .field = std::move(target), .help = std::move(help), .elements = std::move(elements)});
 }
 
 void Settings::add_old(std::string key, Target field) {
@@ -267,6 +320,12 @@ void Settings::read_file(const std::filesystem::path& path, int depth) {
       throw Error(where + ": expected " + std::visit(KindName(), setting.field) + ", got " + shown(*leaf.node));
     }
     check_elements(setting.field, setting.elements, where);
+  }
+}
+
+void Settings::check() const {
+  for (const Setting& setting : settings_) {
+    if (setting.limits) std::visit(CheckRange{setting.key, setting.limits->second}, setting.limits->first);
   }
 }
 

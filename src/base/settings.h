@@ -2,9 +2,10 @@
 //
 //   ModelOptions model;
 //   Settings settings;
-//   settings.add("model.rank", model.rank, "rank s of the kernel SVD");
+//   settings.add("model.rank", &model.rank, "rank s of the kernel SVD", at_least(1));
 //   settings.read_file("configs/uea/JapaneseVowels.toml");
 //   settings.set("model.rank", "30", "--set");
+//   settings.check();
 #pragma once
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -77,13 +79,32 @@ struct WordOrNumbers {
   std::vector<double>* numbers;
 };
 
+/// Which values a number may have; of a stretch: its count.
+struct Range {
+  double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
+  bool has_least = true, has_most = true;  ///< whether the ends belong to it
+};
+
+inline Range any_number() { return {}; }
+inline Range at_least(double least) { return {.least = least}; }
+inline Range more_than(double least) { return {.least = least, .has_least = false}; }
+inline Range from_to(double least, double most) { return {.least = least, .most = most}; }
+/// From 0 to below 1.
+inline Range share() { return {.least = 0, .most = 1, .has_most = false}; }
+/// Numbers of things: a product of two stays within 64 bits.
+inline Range count_from(double least) { return {.least = least, .most = 1e9}; }
+
 class Settings {
  public:
+  using Number = std::variant<int64_t*, double*, SpanField>;
+  using Other = std::variant<bool*, std::string*, std::vector<std::string>*, Choice, WordOrNumbers>;
   using Target = std::variant<int64_t*, double*, bool*, std::string*, std::vector<std::string>*, Choice, SpanField,
                               OldCount, WordOrNumbers>;
 
-  /// The field must outlive the settings. `elements`: the only ones a list may have; empty = any.
-  void add(std::string key, Target field, std::string help, std::vector<std::string> elements = {});
+  /// The field must outlive the settings. A stretch has at most 10^9 steps or epochs, whatever the range says.
+  void add(std::string key, Number field, std::string help, Range range);
+  /// `elements`: the only ones a list may have; empty = any.
+  void add(std::string key, Other field, std::string help, std::vector<std::string> elements = {});
 
   /// A name that older files have for a field; it is read, but neither listed nor written.
   void add_old(std::string key, Target field);
@@ -94,6 +115,9 @@ class Settings {
   void read_file(const std::filesystem::path& path);
   /// From the environment: model.rank is PRIMAL_MODEL_RANK.
   void read_environment();
+
+  /// Throws Error that names the first key whose value is not in its range, what was expected and what came.
+  void check() const;
 
   /// The value of one key of a TOML file and its bases, if it is a text; nothing if it is not there. For what has to be
   /// known before the settings are.
@@ -110,6 +134,7 @@ class Settings {
     Target field;
     std::string help;
     std::vector<std::string> elements{};
+    std::optional<std::pair<Number, Range>> limits{};  ///< of a number
     bool is_old = false;
   };
 

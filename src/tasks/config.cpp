@@ -14,10 +14,6 @@ namespace {
 
 constexpr base::Names<Protocol, 2> kProtocolNames{{{"honest", Protocol::honest}, {"paper", Protocol::paper}}};
 void check_run(const RunOptions& run, const train::TrainOptions& train) {
-  train::check_at_least("run.threads", run.threads, 0);
-  if (run.threads > train::kMostThreads) {
-    base::fail("run.threads", "expected at most ", train::kMostThreads, ", got ", run.threads);
-  }
   if (run.protocol == Protocol::honest) return;
   if (run.refit) throw Error("run.refit: belongs to the honest protocol, got run.protocol = paper");
   if (train.keep == train::Keep::last) {
@@ -33,7 +29,8 @@ void add_settings(base::Settings& settings, RunOptions& run) {
   settings.add("run.protocol", base::choice(run.protocol, kProtocolNames), "how the reported weights are chosen");
   settings.add("run.refit", &run.refit, "honest: then train on all of TRAIN for as long");
   settings.add("run.test", &run.test, "honest: evaluate TEST at the end; sweeps do not");
-  settings.add("run.threads", &run.threads, "0 = one per core");
+  settings.add("run.threads", &run.threads, "0 = one per core",
+               base::from_to(0, static_cast<double>(train::kMostThreads)));
 }
 
 void Config::add_settings(base::Settings& settings) {
@@ -44,11 +41,12 @@ void Config::add_settings(base::Settings& settings) {
   train::add_settings(settings, schedule);
 }
 
-void Config::check() const {
+void Config::check() {
+  base::Settings settings;
+  add_settings(settings);
+  settings.check();
   check_own();
-  train::check(train);
   train::check(optimizer);
-  train::check_span("schedule.warmup", schedule.warmup, 0);
   check_run(run, train);
 }
 

@@ -36,8 +36,8 @@ class Config {
 
   /// Makes every option known by name. The settings refer to this object.
   void add_settings(base::Settings& settings);
-  /// Checks what no single key can tell. Throws Error.
-  void check() const;
+  /// Throws Error for a number out of its range, and for keys that do not go together.
+  void check();
   /// The same options, as TOML.
   std::string toml();
 
@@ -60,7 +60,8 @@ class Config {
  protected:
   /// data.*, model.*, loss.* and the like.
   virtual void add_own_settings(base::Settings& settings) = 0;
-  virtual void check_own() const = 0;
+  /// What no single key can tell.
+  virtual void check_own() const {}
   /// What is so large that numbers may run away: "loss.eta is 1e+06: try 0.1".
   virtual std::vector<std::string> too_large() const { return {}; }
 };

@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "nn/attention/kinds.h"
 #include "primal/error.h"
-#include "train/options.h"
 
 namespace primal::tasks {
 
@@ -20,15 +19,15 @@ bool is_primal(const std::string& layer) { return layer == "primal"; }
 
 void add_settings(base::Settings& settings, EncoderConfig& model) {
   settings.add("model.layers", &model.layers, "the attention of each layer", nn::attention_kinds());
-  settings.add("model.width", &model.width, "D");
-  settings.add("model.heads", &model.heads, "H");
-  settings.add("model.feed_forward", &model.feed_forward, "inner width of the feed-forward part");
-  settings.add("model.rank", &model.rank, "s of the kernel SVD");
+  settings.add("model.width", &model.width, "D", base::at_least(1));
+  settings.add("model.heads", &model.heads, "H", base::at_least(1));
+  settings.add("model.feed_forward", &model.feed_forward, "inner width of the feed-forward part", base::at_least(1));
+  settings.add("model.rank", &model.rank, "s of the kernel SVD", base::count_from(1));
   settings.add("model.rows", &model.rows,
-               "n, sampled rows; 0 = rows_per_rank rank; at most the longest training sequence");
-  settings.add("model.rows_per_rank", &model.rows_per_rank, "n / s where model.rows is 0");
+               "n, sampled rows; 0 = rows_per_rank rank; at most the longest training sequence", base::count_from(0));
+  settings.add("model.rows_per_rank", &model.rows_per_rank, "n / s where model.rows is 0", base::count_from(1));
   settings.add("model.feature_map", &model.feature_map, "phi");
-  settings.add("model.dropout", &model.dropout, "everywhere");
+  settings.add("model.dropout", &model.dropout, "everywhere", base::share());
   settings.add("model.norm_first", &model.norm_first, "pre-norm");
   settings.add("model.padding", base::choice(model.padding, kPaddingNames), "ignore: published");
   settings.add("model.init", base::choice(model.init, kInitNames), "of We and Wr");
@@ -36,16 +35,9 @@ void add_settings(base::Settings& settings, EncoderConfig& model) {
 
 void check(const EncoderConfig& model) {
   if (model.layers.empty()) throw Error("model.layers: expected at least one layer, got none");
-  train::check_at_least("model.width", model.width, 1);
-  train::check_at_least("model.heads", model.heads, 1);
   if (model.width % model.heads != 0) {
     base::fail("model.width", model.width, " is not divisible by ", model.heads, " heads");
   }
-  train::check_at_least("model.feed_forward", model.feed_forward, 1);
-  train::check_at_least("model.rank", model.rank, 1);
-  train::check_at_least("model.rows", model.rows, 0);
-  train::check_at_least("model.rows_per_rank", model.rows_per_rank, 1);
-  train::check_share("model.dropout", model.dropout);
 }
 
 std::vector<nn::EncoderLayerOptions> layer_options(const EncoderConfig& model, int64_t tokens) {

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 
 #include "base/format.h"
-#include "base/text.h"
 
 namespace primal::tasks {
 
@@ -15,13 +14,9 @@ constexpr base::Names<KsvdReduction, 2> kReductionNames{
 }  // namespace
 
 void add_settings(base::Settings& settings, KsvdOptions& ksvd) {
-  settings.add("loss.eta", &ksvd.eta, "weight of the KSVD term");
+  settings.add("loss.eta", &ksvd.eta, "weight of the KSVD term", base::at_least(0));
   settings.add("loss.ksvd_reduction", base::choice(ksvd.reduction, kReductionNames),
                "per_sample: mean of J^2; batch_mean: square of the mean of J (published for LRA and images)");
-}
-
-void check(const KsvdOptions& ksvd) {
-  if (ksvd.eta < 0) base::fail("loss.eta", "expected at least 0, got ", ksvd.eta);
 }
 
 std::vector<std::string> too_large(const KsvdOptions& options) {

@@ -17,7 +17,6 @@ struct KsvdOptions {
 
 /// Makes them known as loss.eta and loss.ksvd_reduction.
 void add_settings(base::Settings& settings, KsvdOptions& options);
-void check(const KsvdOptions& options);
 /// For Config::too_large().
 std::vector<std::string> too_large(const KsvdOptions& options);
 

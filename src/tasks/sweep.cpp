@@ -193,6 +193,7 @@ Plan plan_of(const SweepRequest& request, const std::vector<report::SweepKey>& k
     const Resolved resolved = resolve_config(train);
     Config& config = *resolved.config;
     plan.run = config.run;
+    check_seeds(config.train.seed, request.seeds);
     const std::string name = folder_name(keys, plan.points[i]);
     const auto [other, is_new] = names.emplace(config.toml(), name);
     if (!is_new) throw Error("--vary: " + other->second + " and " + name + " are the same");

@@ -182,7 +182,7 @@ TrainSummary train_new(const TrainRequest& request, Progress& progress) {
   const Resolved resolved = resolve_config(request.config);
   const Config& config = *resolved.config;
   const std::string& data = request.config.data;
-  if (request.seeds < 1) throw Error("--seeds: expected at least 1, got " + std::to_string(request.seeds));
+  check_seeds(config.train.seed, request.seeds);
   const bool may_rename = !request.run;
   fs::path folder = request.run.value_or(default_folder(config));
   if (!may_rename) check_is_new(folder);

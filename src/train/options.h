@@ -38,14 +38,4 @@ struct TrainOptions {
 /// Makes them known as train.*
 void add_settings(base::Settings& settings, TrainOptions& options);
 
-/// Throws Error that names the key, what was expected and what came.
-void check(const TrainOptions& options);
-
-/// Throws Error that names the key if the value is below `least`.
-void check_at_least(const char* key, int64_t value, int64_t least);
-/// ... or longer than anybody trains: products with it must not overflow.
-void check_span(const char* key, base::Span span, int64_t least);
-/// ... is not at least 0 and below 1.
-void check_share(const char* key, double value);
-
 }  // namespace primal::train

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <limits>
 
 #include "support/errors.h"
 #include "support/files.h"
@@ -18,8 +19,8 @@ enum class Colour { red, green };
 class SettingsTest : public tests::FolderTest {
  protected:
   SettingsTest() {
-    settings.add("model.rank", &rank, "rank");
-    settings.add("loss.eta", &eta, "weight");
+    settings.add("model.rank", &rank, "rank", at_least(1));
+    settings.add("loss.eta", &eta, "weight", share());
     settings.add("model.bias", &bias, "bias");
     settings.add("data.set", &set, "set");
     settings.add("model.layers", &layers, "layers", {"primal", "softmax"});
@@ -115,7 +116,7 @@ TEST_F(SettingsTest, TheEnvironmentSetsByUpperCaseName) {
 
 TEST_F(SettingsTest, AStretchIsSaidInStepsOrEpochs) {
   Span length = epochs(3);
-  settings.add("train.length", SpanField{&length, SpanUnit::epochs}, "of the run");
+  settings.add("train.length", SpanField{&length, SpanUnit::epochs}, "of the run", at_least(1));
   settings.add_old("train.epochs", OldCount{&length, SpanUnit::epochs});
   settings.set("train.length", "5000 steps", "--set");
   EXPECT_EQ(length, steps(5000));
@@ -133,7 +134,7 @@ TEST_F(SettingsTest, AStretchIsSaidInStepsOrEpochs) {
 
 TEST_F(SettingsTest, AnOldNameIsReadAndNotWritten) {
   Span length = epochs(3);
-  settings.add("train.length", SpanField{&length, SpanUnit::epochs}, "of the run");
+  settings.add("train.length", SpanField{&length, SpanUnit::epochs}, "of the run", at_least(1));
   settings.add_old("train.epochs", OldCount{&length, SpanUnit::epochs});
   settings.read_file(write("a.toml", "[train]\nepochs = 9\n"));
   EXPECT_EQ(length, epochs(9));
@@ -174,6 +175,34 @@ TEST_F(SettingsTest, PeekLooksThroughTheBases) {
   EXPECT_EQ(Settings::peek(file, "run.family"), "time_series");
   EXPECT_EQ(Settings::peek(file, "run.none"), std::nullopt);
   EXPECT_EQ(Settings::peek(write("b.toml", "base = \"b.toml\"\n"), "run.family"), std::nullopt) << "no end";
+}
+
+TEST_F(SettingsTest, ANumberOutOfItsRangeIsNamed) {
+  settings.check();
+  rank = 0;
+  EXPECT_EQ(error_of([&] { settings.check(); }), "model.rank: expected at least 1, got 0");
+  rank = 1;
+  eta = 1;
+  EXPECT_EQ(error_of([&] { settings.check(); }), "loss.eta: expected less than 1, got 1");
+  eta = -0.5;
+  EXPECT_EQ(error_of([&] { settings.check(); }), "loss.eta: expected at least 0, got -0.5");
+  eta = 0;
+  double factor = 0;
+  int64_t count = 2'000'000'000;
+  settings.add("loss.factor", &factor, "", more_than(0));
+  EXPECT_EQ(error_of([&] { settings.check(); }), "loss.factor: expected more than 0, got 0");
+  factor = 1;
+  settings.add("train.batch", &count, "", count_from(1));
+  EXPECT_EQ(error_of([&] { settings.check(); }), "train.batch: expected at most 1000000000, got 2000000000");
+}
+
+TEST_F(SettingsTest, AStretchHasALongestLength) {
+  Span length = epochs(0);
+  settings.add("train.length", SpanField{&length, SpanUnit::epochs}, "of the run", at_least(1));
+  EXPECT_EQ(error_of([&] { settings.check(); }), "train.length: expected at least 1 epoch, got 0 epochs");
+  length = steps(std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(error_of([&] { settings.check(); }),
+            "train.length: expected at most 1000000000 steps, got 9223372036854775807 steps");
 }
 
 }  // namespace

@@ -244,7 +244,7 @@ TEST_F(TimeSeriesTest, ConfigurationsThatCannotWorkAreRefused) {
   EXPECT_EQ(error_of([&] { config.check(); }), "model.width: 8 is not divisible by 3 heads");
   config.model.heads = 2;
   config.model.dropout = 1;
-  EXPECT_EQ(error_of([&] { config.check(); }), "model.dropout: expected at least 0 and below 1, got 1");
+  EXPECT_EQ(error_of([&] { config.check(); }), "model.dropout: expected less than 1, got 1");
   config.model.dropout = 0;
   config.run.refit = true;
   config.run.protocol = Protocol::paper;
