@@ -63,6 +63,12 @@ std::optional<Finding> gave_up(const RunFacts& facts) {
                      : "You could " + facts.failure.substr(advice + 2) + ", and look for huge values in the data."};
 }
 
+std::optional<Finding> no_spectra(const RunFacts& facts) {
+  if (facts.spectra_failure.empty()) return std::nullopt;
+  return Finding{Severity::note, "There are no spectra", "They could not be computed: " + facts.spectra_failure + ".",
+                 "The result of the run does not depend on them. You could try primal analyze --examples 1."};
+}
+
 std::optional<Finding> loss_not_finite(const RunFacts& facts) {
   const auto bad = std::ranges::find_if(facts.task_loss, [](double loss) { return !std::isfinite(loss); });
   if (bad == facts.task_loss.end()) return std::nullopt;

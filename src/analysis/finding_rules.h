@@ -55,6 +55,7 @@ inline constexpr double kChanceErrors = 2;
 inline constexpr double kLearnsTarget = 0.2;
 
 std::optional<Finding> gave_up(const RunFacts& facts);
+std::optional<Finding> no_spectra(const RunFacts& facts);
 std::optional<Finding> loss_not_finite(const RunFacts& facts);
 std::optional<Finding> accuracy_at_chance(const RunFacts& facts);
 std::optional<Finding> no_better_than_the_mean(const RunFacts& facts);

@@ -54,6 +54,7 @@ std::vector<Finding> findings(const RunFacts& facts) {
   add(no_better_than_the_mean(facts));
   add(eta_too_large(facts));
   add(overfitting(facts));
+  add(no_spectra(facts));
   for (std::size_t i = 0; i < facts.layers.size(); ++i) {
     const LayerFacts& layer = facts.layers[i];
     of_layers.add(layer.name, lambda_collapsed(facts, i));

@@ -46,7 +46,8 @@ RunFacts facts_of(const run::Run& run) {
     }
   }
   facts.failure = run.metrics.failure;
-  facts.layers = run.layers;
+  facts.layers = run.spectra.layers;
+  facts.spectra_failure = run.spectra.failure;
   return facts;
 }
 

@@ -34,6 +34,7 @@ struct RunFacts {
   std::optional<double> test_score;      ///< of the finished run
   std::vector<std::int64_t> test_cases;  ///< [classes]; empty if not known
   std::vector<LayerFacts> layers;
+  std::string spectra_failure;  ///< why there are none, if they could not be computed
 };
 
 RunFacts facts_of(const run::Run& run);

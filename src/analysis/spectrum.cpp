@@ -3,9 +3,10 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <span>
+#include <map>
 
 #include "analysis/spectrum_stats.h"
+#include "nn/record.h"
 
 namespace primal::analysis {
 
@@ -18,48 +19,75 @@ std::vector<double> as_vector(const torch::Tensor& row) {
   return {values.data_ptr<double>(), values.data_ptr<double>() + values.numel()};
 }
 
-struct ScoreSpectrum {
-  std::vector<double> mean;  // [s]
-  double effective_rank = 0;
-};
+// Rows of scores that are decomposed at once; of more, blocks leave a triangle of s rows each.
+constexpr int64_t kBlock = 4096;
+
+// The triangle R of scores = Q R, which has their singular values. scores: [B, H, N, s] -> [B, H, min(N, s), s]
+torch::Tensor triangle_of(const torch::Tensor& scores) {
+  torch::Tensor triangle;
+  for (int64_t first = 0; first < scores.size(2); first += kBlock) {
+    torch::Tensor rows = scores.narrow(2, first, std::min(kBlock, scores.size(2) - first)).to(torch::kFloat64);
+    if (triangle.defined()) rows = at::cat({triangle, rows}, 2);
+    triangle = std::get<1>(at::linalg_qr(rows, "r"));
+  }
+  return triangle;
+}
 
 // scores: [B, H, N, s] -> [B H, s], zeros where there are fewer tokens than s. Rows of padded tokens are zero and
 // change nothing.
 torch::Tensor singular_values(const torch::Tensor& scores) {
   const int64_t rank = scores.size(-1);
   // In double: the small singular values of a sharp spectrum drown in the rounding of a float.
-  const torch::Tensor values = at::linalg_svdvals(scores.to(torch::kFloat64)).flatten(0, 1);  // [B H, min(N, s)]
+  const torch::Tensor factor = scores.size(2) > kBlock ? triangle_of(scores) : scores.to(torch::kFloat64);
+  const torch::Tensor values = at::linalg_svdvals(factor).flatten(0, 1);  // [B H, min(N, s)]
   return at::constant_pad_nd(values, {0, rank - values.size(1)}, 0);
 }
 
-// calls: [B H, s] each
-ScoreSpectrum spectrum_of_calls(const std::vector<torch::Tensor>& calls) {
-  const torch::Tensor values = at::cat(calls);
-  ScoreSpectrum spectrum{as_vector(values.mean(0)), 0};
-  for (int64_t i = 0; i < values.size(0); ++i) spectrum.effective_rank += effective_rank(as_vector(values[i]));
-  spectrum.effective_rank /= static_cast<double>(std::max<int64_t>(values.size(0), 1));
-  return spectrum;
-}
+// Of e or of r, over all calls of a layer.
+class ScoreSpectrum {
+ public:
+  // values: [B H, s]
+  void add(const torch::Tensor& values) {
+    const torch::Tensor sum = values.sum(0);
+    sum_ = sum_.defined() ? sum_ + sum : sum;
+    for (int64_t i = 0; i < values.size(0); ++i) effective_ranks_ += effective_rank(as_vector(values[i]));
+    matrices_ += values.size(0);
+  }
+  std::vector<double> mean() const { return as_vector(sum_ / std::max<int64_t>(matrices_, 1)); }
+  double mean_effective_rank() const { return effective_ranks_ / static_cast<double>(std::max<int64_t>(matrices_, 1)); }
 
-// calls: of one layer
-LayerFacts facts_of(PrimalAttentionImpl& attention, std::span<const nn::AttentionRecord> calls) {
+ private:
+  torch::Tensor sum_;  // [s]
+  double effective_ranks_ = 0;
+  int64_t matrices_ = 0;
+};
+
+struct LayerSpectrum {
+  std::string name;
+  PrimalAttentionImpl* attention = nullptr;
+  ScoreSpectrum e{}, r{};
+  int64_t tokens = 0;
+
+  void add(const nn::AttentionRecord& call) {
+    const AttentionScoreOutput scores = attention->scores(call.input, {.query_padding = call.padding});
+    e.add(singular_values(scores.e));
+    r.add(singular_values(scores.r));
+    tokens = std::max(tokens, call.input.size(1));
+  }
+};
+
+LayerFacts facts_of(const LayerSpectrum& layer) {
+  const PrimalAttentionImpl& attention = *layer.attention;
   const bool samples = attention.options().data_dependent.value_or(true);
-  LayerFacts facts{.name = calls.front().name,
+  LayerFacts facts{.name = layer.name,
                    .rank = attention.options().rank,
                    .rows = samples ? attention.we.size(1) : 0,
-                   .heads = attention.options().heads};
-  std::vector<torch::Tensor> e, r;
-  for (const nn::AttentionRecord& call : calls) {
-    const AttentionScoreOutput scores = attention.scores(call.input, {.query_padding = call.padding});
-    e.push_back(singular_values(scores.e));
-    r.push_back(singular_values(scores.r));
-    facts.tokens = std::max(facts.tokens, call.input.size(1));
-  }
-  const ScoreSpectrum spectrum_e = spectrum_of_calls(e), spectrum_r = spectrum_of_calls(r);
-  facts.singular_values_e = spectrum_e.mean;
-  facts.singular_values_r = spectrum_r.mean;
-  facts.effective_rank_e = spectrum_e.effective_rank;
-  facts.effective_rank_r = spectrum_r.effective_rank;
+                   .tokens = layer.tokens,
+                   .heads = attention.options().heads,
+                   .singular_values_e = layer.e.mean(),
+                   .singular_values_r = layer.r.mean(),
+                   .effective_rank_e = layer.e.mean_effective_rank(),
+                   .effective_rank_r = layer.r.mean_effective_rank()};
   const torch::Tensor lambda = attention.lambda();
   for (int64_t h = 0; h < lambda.size(0); ++h) facts.lambda.push_back(as_vector(lambda[h]));
   return facts;
@@ -67,16 +95,17 @@ LayerFacts facts_of(PrimalAttentionImpl& attention, std::span<const nn::Attentio
 
 }  // namespace
 
-std::vector<run::LayerFacts> spectrum_of(const std::vector<nn::AttentionRecord>& records) {
+std::vector<run::LayerFacts> spectrum_of(torch::nn::Module& model, const std::function<void()>& pass) {
   const torch::NoGradGuard no_grad;
-  std::vector<LayerFacts> layers;
-  for (auto first = records.begin(); first != records.end();) {
-    const auto last =
-        std::find_if(first, records.end(), [&](const auto& record) { return record.attention != first->attention; });
-    if (auto* primal = first->attention->primal()) layers.push_back(facts_of(*primal, {first, last}));
-    first = last;
-  }
-  return layers;
+  std::map<size_t, LayerSpectrum> layers;
+  nn::listen(model, pass, [&](const nn::AttentionRecord& call) {
+    PrimalAttentionImpl* primal = call.attention->primal();
+    if (primal == nullptr) return;
+    layers.try_emplace(call.layer, LayerSpectrum{call.name, primal}).first->second.add(call);
+  });
+  std::vector<LayerFacts> facts;
+  for (const auto& [index, layer] : layers) facts.push_back(facts_of(layer));
+  return facts;
 }
 
 }  // namespace primal::analysis

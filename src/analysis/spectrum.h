@@ -1,18 +1,20 @@
 // The spectrum of each primal layer of a model on some data.
 //
-//   auto layers = analysis::spectrum_of(nn::record(*model, [&] { model->forward(batch); }));
+//   auto layers = analysis::spectrum_of(*model, [&] { model->forward(batch); });
 #pragma once
 
+#include <torch/nn/module.h>
+
+#include <functional>
 #include <vector>
 
-#include "nn/record.h"
 #include "run/analysis_file.h"
 
 namespace primal::analysis {
 
 /// Lambda, and the singular values of the score matrices e and r (both [N, s], one per sample and head; means over
-/// samples and heads, as are the effective ranks). One entry per primal layer, over all its records, which stand
-/// together as nn::record gives them.
-std::vector<run::LayerFacts> spectrum_of(const std::vector<nn::AttentionRecord>& records);
+/// samples and heads, as are the effective ranks) of what the layers see in the pass. One entry per primal layer that
+/// was called. Memory is that of one call: the N x N matrix e r^T is never made, and long scores are taken in blocks.
+std::vector<run::LayerFacts> spectrum_of(torch::nn::Module& model, const std::function<void()>& pass);
 
 }  // namespace primal::analysis

@@ -56,6 +56,10 @@ constexpr std::array<Range, 10> kTwoColumns = {{{0x1100, 0x115F},
 constexpr std::array<Range, 5> kNoColumn = {
     {{0x0300, 0x036F}, {0x200B, 0x200F}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}}};
 
+/// C0, delete and C1; marks, embeddings and overrides of the direction of writing; separators of lines.
+constexpr std::array<Range, 6> kControls = {
+    {{0x00, 0x1F}, {0x7F, 0x9F}, {0x061C, 0x061C}, {0x200E, 0x200F}, {0x2028, 0x202E}, {0x2066, 0x2069}}};
+
 template <typename Ranges>
 bool is_in(const Ranges& ranges, char32_t code) {
   return std::any_of(ranges.begin(), ranges.end(),
@@ -104,10 +108,27 @@ std::string format_metric(double value) {
   return number(value, std::chars_format::scientific, 2);
 }
 
-std::string padded(std::string text, int width) {
-  const int used = display_width(text);
-  if (used < width) text.append(static_cast<size_t>(width - used), ' ');
-  return text;
+std::string printable(std::string_view text, bool lines) {
+  std::string result;
+  while (!text.empty()) {
+    const Character next = first_character(text);
+    const bool is_end_of_line = lines && next.code == '\n';
+    const bool is_lone_byte = next.bytes == 1 && next.code >= 0x80;
+    if (!is_end_of_line && (is_lone_byte || is_in(kControls, next.code))) {
+      result += printed(next.code > 0xFF ? "\\u%04x" : "\\x%02x", static_cast<unsigned>(next.code));
+    } else {
+      result += text.substr(0, next.bytes);
+    }
+    text.remove_prefix(next.bytes);
+  }
+  return result;
+}
+
+std::string padded(std::string_view text, int width) {
+  std::string result = printable(text);
+  const int used = display_width(result);
+  if (used < width) result.append(static_cast<size_t>(width - used), ' ');
+  return result;
 }
 
 std::string_view cut_to_width(std::string_view text, int width) {

@@ -33,12 +33,16 @@ std::string format_digits(double value, int digits);
 /// A loss or the like, about three digits: 0.231, 12.346, 1234.5, 1.2e-04, "nan".
 std::string format_metric(double value);
 
+/// Text that a terminal shows and does not obey: control characters, and bytes that are no UTF-8, as \x1b; what turns
+/// the direction of writing as \u202e. With `lines` the ends of lines stay.
+std::string printable(std::string_view text, bool lines = false);
+
 /// Columns that UTF-8 text without control characters takes: East Asian characters and emoji take two, accents that
 /// combine with the letter before them none. A byte that is no UTF-8 counts as one.
 int display_width(std::string_view text);
 
-/// The text and as many spaces as it needs to take `width` columns.
-std::string padded(std::string text, int width);
+/// The text, made printable, and as many spaces as it needs to take `width` columns.
+std::string padded(std::string_view text, int width);
 
 /// The longest beginning of `text` that takes at most `width` columns; never half a character.
 std::string_view cut_to_width(std::string_view text, int width);

@@ -58,6 +58,14 @@ constexpr std::string_view kLargest<float> = "3.4e38";
 Reading read_number(std::string_view field, float& value) { return read_any(field, value); }
 Reading read_number(std::string_view field, double& value) { return read_any(field, value); }
 
+Reading read_number(std::string_view field, SplitNumber& number) {
+  const Reading reading = read_any(field, number.value);
+  if (double exact = 0; reading == Reading::kNumber && read_any(field, exact) == Reading::kNumber) {
+    number.remainder = static_cast<float>(exact - number.value);
+  }
+  return reading;
+}
+
 template <typename T>
 std::string describe(Reading reading, std::string_view field) {
   std::string text = "a number";

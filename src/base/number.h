@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -9,7 +10,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <type_traits>
 
 namespace primal::base {
 
@@ -22,13 +22,32 @@ enum class Reading {
   kOther,
 };
 
-/// plain_number() for a decimal without exponent whose digits make a whole number up to 2^24, which is what most files
-/// have. That number and the power of ten are exact floats, so one division rounds once, as std::from_chars does.
-inline const char* short_decimal(const char* at, const char* end, float& value) {
+/// A number as a float, and what that loses of it.
+struct SplitNumber {
+  float value = 0, remainder = 0;
+};
+
+/// A decimal without exponent whose digits make a whole number up to 2^24, which is what most files have. That number
+/// and the power of ten are exact floats, so one division rounds once, as std::from_chars does.
+struct ShortDecimal {
+  uint32_t whole = 0;
+  std::size_t decimals = 0;
+  bool negative = false;
+
+  template <typename T>
+  T value() const {
+    constexpr std::array<T, 11> kPowers = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10};
+    const T size = static_cast<T>(whole) / kPowers[decimals];
+    return negative ? -size : size;
+  }
+};
+
+/// Its end, or nullptr if there is none at `at`.
+inline const char* short_decimal(const char* at, const char* end, ShortDecimal& number) {
   constexpr uint32_t kExact = 1U << 24;
-  constexpr std::array kPowers = {1e0F, 1e1F, 1e2F, 1e3F, 1e4F, 1e5F, 1e6F, 1e7F, 1e8F, 1e9F, 1e10F};
-  const bool negative = at != end && *at == '-';
-  if (negative) ++at;
+  constexpr std::size_t kMostDecimals = 10;
+  number.negative = at != end && *at == '-';
+  if (number.negative) ++at;
   uint32_t whole = 0;
   std::size_t digits = 0, digits_before_point = 0;
   bool point = false;
@@ -45,27 +64,54 @@ inline const char* short_decimal(const char* at, const char* end, float& value) 
       break;
     }
   }
-  const std::size_t decimals = point ? digits - digits_before_point : 0;
-  if (digits == 0 || decimals >= kPowers.size() || (at != end && (*at == 'e' || *at == 'E'))) return nullptr;
-  const float size = static_cast<float>(whole) / kPowers[decimals];
-  value = negative ? -size : size;
-  return at;
+  number.whole = whole;
+  number.decimals = point ? digits - digits_before_point : 0;
+  const bool has_exponent = at != end && (*at == 'e' || *at == 'E');
+  return digits == 0 || number.decimals > kMostDecimals || has_exponent ? nullptr : at;
 }
 
 /// The end of the finite number that begins at `begin`, or nullptr if none that is plain does. The fast path: most
 /// values need no more than this.
 template <typename T>
 const char* plain_number(const char* begin, const char* end, T& value) {
-  if constexpr (std::is_same_v<T, float>) {
-    if (const char* stop = short_decimal(begin, end, value)) return stop;
-  }
   const auto [stop, error] = std::from_chars(begin, end, value);
   return error == std::errc() && std::isfinite(value) ? stop : nullptr;
+}
+
+inline const char* plain_number(const char* begin, const char* end, float& value) {
+  ShortDecimal number;
+  if (const char* stop = short_decimal(begin, end, number)) {
+    value = number.value<float>();
+    return stop;
+  }
+  return plain_number<float>(begin, end, value);
+}
+
+/// The float is the nearest one to the text, as if it had been read alone.
+inline const char* plain_number(const char* begin, const char* end, SplitNumber& number) {
+  double exact = 0;
+  ShortDecimal decimal;
+  const char* stop = short_decimal(begin, end, decimal);
+  if (stop != nullptr) {
+    exact = decimal.value<double>();
+    number.value = decimal.value<float>();
+  } else {
+    stop = plain_number(begin, end, exact);
+    if (stop == nullptr) return nullptr;
+    number.value = static_cast<float>(exact);
+    // A double that lies in the middle between two floats may have been rounded to there, and would be rounded twice.
+    constexpr uint64_t kRest = (uint64_t{1} << 29) - 1, kMiddle = uint64_t{1} << 28;
+    if ((std::bit_cast<uint64_t>(exact) & kRest) == kMiddle) plain_number(begin, end, number.value);
+    if (!std::isfinite(number.value)) return nullptr;
+  }
+  number.remainder = static_cast<float>(exact - number.value);
+  return stop;
 }
 
 /// Reads a whole field, with the spaces around it. Too small a number is 0. `value` is set if the result is kNumber.
 Reading read_number(std::string_view field, float& value);
 Reading read_number(std::string_view field, double& value);
+Reading read_number(std::string_view field, SplitNumber& number);
 
 /// "a number, got "x"", for an error message after "expected ". T = the type that was wanted.
 template <typename T>

@@ -11,6 +11,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/format.h"
+
 namespace primal::base {
 namespace {
 
@@ -119,7 +121,7 @@ void Progress::show() {
 }
 
 void Progress::line(std::string_view text) {
-  const std::string ended = std::string(text) + "\n";
+  const std::string ended = printable(text, /*lines=*/true) + "\n";
   const bool under_bar = options_.terminal && has_state_;
   write(under_bar ? "\r" + std::string(kClearToEnd) + ended + bar() : ended);
 }

@@ -30,7 +30,7 @@ int run(Options& options) {
     print_json(json);
     return 0;
   }
-  for (size_t i = 0; i < analyses.size(); ++i) std::printf("%s%s", i > 0 ? "\n" : "", to_text(analyses[i]).c_str());
+  for (size_t i = 0; i < analyses.size(); ++i) print_text((i > 0 ? "\n" : "") + to_text(analyses[i]));
   return 0;
 }
 
@@ -48,7 +48,8 @@ void add_analyze(CLI::App& app, Command& chosen) {
       ->check(CLI::IsMember({"train", "validation", "test"}))
       ->capture_default_str();
   command->add_option("--file", request.file, "examples of this file instead");
-  command->add_option("--examples", request.examples, "the first so many")->check(at_least(1))->capture_default_str();
+  command->add_option("--examples", request.examples, "the first so many; default: 32, fewer of long ones")
+      ->check(at_least(1));
   command->add_option("--data", request.data, "folder to look for data sets first");
   command->add_option("--threads", request.threads, "default: as the run")->check(at_least(0));
   command->add_flag("--json", options->json, "everything as JSON");

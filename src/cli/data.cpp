@@ -26,7 +26,7 @@ int list(const std::string& data, bool json) {
     if (!family.data_sets) continue;
     for (const tasks::DataSet& set : family.data_sets(path)) {
       sets.push_back({{"name", set.name}, {"family", family.name}, {"place", set.place.string()}});
-      if (!json) std::printf("%s %s\n", base::padded(set.name, 24).c_str(), set.place.string().c_str());
+      if (!json) print_text(base::padded(set.name, 24) + " " + set.place.string() + "\n");
     }
   }
   if (json) print_json(sets);
@@ -60,7 +60,7 @@ int info(const std::string& name, const std::string& data, bool json) {
   if (json) {
     print_json(info.json);
   } else {
-    std::fputs(info.text.c_str(), stdout);
+    print_text(info.text);
   }
   return 0;
 }

@@ -21,10 +21,11 @@ struct Options {
 
 int run(const Options& options) {
   const tasks::EvalResult result = tasks::evaluate_run(options.run, options.file, options.data, options.threads);
+  for (const std::string& note : result.notes) std::fprintf(stderr, "primal eval: %s\n", note.c_str());
   if (options.json) {
     print_json(to_json(result));
   } else {
-    std::fputs(to_text(result).c_str(), stdout);
+    print_text(to_text(result));
   }
   for (const std::string& note : result.notes) std::fprintf(stderr, "primal eval: note: %s\n", note.c_str());
   return 0;

@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <new>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/allocator.h"
+#include "base/exception.h"
 #include "base/failure.h"
+#include "base/format.h"
 #include "base/nearest.h"
 #include "base/waiting_threads.h"
 #include "base/write_failure.h"
@@ -29,7 +30,7 @@ constexpr int kWrongUsage = 2;
 int complain(const CLI::App& app, const std::string& message) {
   const auto used = app.get_subcommands();
   std::fprintf(stderr, "primal%s%s: %s\n", used.empty() ? "" : " ", used.empty() ? "" : used[0]->get_name().c_str(),
-               message.c_str());
+               primal::base::printable(message).c_str());
   return kWrongUsage;
 }
 
@@ -68,14 +69,6 @@ bool is_long(const CLI::App& app) {
   return name == "train" || name == "sweep";
 }
 
-// What LibTorch says without the place in its source.
-std::string plain(const c10::Error& error) {
-  std::string message = error.what_without_backtrace();
-  message = message.substr(0, message.find('\n'));
-  const size_t bytes = message.find("you tried to allocate ");
-  return bytes == std::string::npos ? message : "not enough memory: " + message.substr(bytes);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -108,11 +101,8 @@ int main(int argc, char** argv) {
   } catch (const primal::base::Failure& failure) {
     complain(app, failure.what());
     return kFailed;
-  } catch (const c10::Error& error) {  // of LibTorch: what() would add a stack trace
-    complain(app, plain(error));
-    return kFailed;
-  } catch (const std::bad_alloc&) {
-    complain(app, "not enough memory");
+  } catch (const c10::Error& error) {  // of LibTorch
+    complain(app, primal::base::in_one_line(error));
     return kFailed;
   } catch (const primal::base::WriteFailure& failure) {
     complain(app, failure.what());
@@ -121,6 +111,7 @@ int main(int argc, char** argv) {
     complain(app, error.path1().string() + ": " + error.code().message());
     return primal::base::is_wrong_name(error.code()) ? kWrongUsage : kFailed;
   } catch (const std::exception& error) {
-    return complain(app, error.what());
+    complain(app, primal::base::in_one_line(error));
+    return primal::base::is_out_of_memory(error) ? kFailed : kWrongUsage;
   }
 }

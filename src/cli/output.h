@@ -6,8 +6,10 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "base/failure.h"
+#include "base/format.h"
 
 namespace primal::cli {
 
@@ -15,6 +17,9 @@ namespace primal::cli {
 inline void print_json(const nlohmann::json& json) {
   std::puts(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
 }
+
+/// Tables and sentences. Names in them come from files: the terminal must show and not obey them.
+inline void print_text(std::string_view text) { std::fputs(base::printable(text, /*lines=*/true).c_str(), stdout); }
 
 /// Hands what was printed to the system. Output that could not be written must not pass for success: throws Failure.
 inline void flush_output() {

@@ -5,9 +5,11 @@
 #include <memory>
 #include <string>
 
+#include "base/exception.h"
 #include "base/text.h"
 #include "cli/checks.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "primal/error.h"
 #include "tasks/locations.h"
 #include "tasks/report.h"
@@ -53,12 +55,12 @@ void write_page(const std::filesystem::path& folder) {
   try {
     std::printf("report %s\n", tasks::write_report({folder}).string().c_str());
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "primal train: no report: %s\n", error.what());
+    std::fprintf(stderr, "primal train: no report: %s\n", base::in_one_line(error).c_str());
   }
 }
 
 int report(const tasks::TrainSummary& summary, const Options& options) {
-  std::fputs(tasks::describe(summary).c_str(), stdout);
+  print_text(tasks::describe(summary));
   const std::string folder = summary.folder.string(), &data = options.request.config.data;
   if (summary.interrupted) {
     std::fprintf(stderr, "interrupted; go on with: primal train --resume %s%s\n", base::shell_word(folder).c_str(),

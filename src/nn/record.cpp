@@ -1,5 +1,7 @@
 #include "nn/record.h"
 
+#include <algorithm>
+
 #include "nn/attention/observer.h"
 #include "nn/encoder_layer.h"
 
@@ -7,52 +9,45 @@ namespace primal::nn {
 
 namespace {
 
-class Recorder : public AttentionObserver {
+class Listener : public AttentionObserver {
  public:
-  explicit Recorder(const torch::nn::Module& model) {
+  Listener(const torch::nn::Module& model, const Heard& heard) : heard_(heard) {
     for (const auto& module : model.modules()) {
       const auto* layer = module->as<EncoderLayerImpl>();
-      if (layer != nullptr && find(layer->attention) == layers_.size()) layers_.push_back({layer->attention, {}});
+      if (layer != nullptr && find(layer->attention) == layers_.size()) layers_.push_back(layer->attention);
     }
   }
 
   void saw(const std::shared_ptr<Attention>& attention, const torch::Tensor& input,
            const std::optional<torch::Tensor>& padding) override {
     const size_t i = find(attention);
-    if (i == layers_.size()) return;
-    layers_[i].calls.push_back({"layer " + std::to_string(i + 1), attention, input, padding});
-  }
-
-  std::vector<AttentionRecord> records() const {
-    std::vector<AttentionRecord> all;
-    for (const Layer& layer : layers_) all.insert(all.end(), layer.calls.begin(), layer.calls.end());
-    return all;
+    if (i < layers_.size()) heard_({i, "layer " + std::to_string(i + 1), attention, input, padding});
   }
 
  private:
-  struct Layer {
-    std::shared_ptr<Attention> attention;
-    std::vector<AttentionRecord> calls;
-  };
-
   // layers_.size() if it is not there.
   size_t find(const std::shared_ptr<Attention>& attention) const {
-    size_t i = 0;
-    while (i < layers_.size() && layers_[i].attention != attention) ++i;
-    return i;
+    return static_cast<size_t>(std::ranges::find(layers_, attention) - layers_.begin());
   }
 
-  std::vector<Layer> layers_;
+  const Heard& heard_;
+  std::vector<std::shared_ptr<Attention>> layers_;
 };
 
 }  // namespace
 
-std::vector<AttentionRecord> record(torch::nn::Module& model, const std::function<void()>& pass) {
+void listen(torch::nn::Module& model, const std::function<void()>& pass, const Heard& heard) {
   const torch::NoGradGuard no_grad;
   model.eval();
-  Recorder recorder(model);
+  const Listener listener(model, heard);
   pass();
-  return recorder.records();
+}
+
+std::vector<AttentionRecord> record(torch::nn::Module& model, const std::function<void()>& pass) {
+  std::vector<AttentionRecord> records;
+  listen(model, pass, [&](const AttentionRecord& call) { records.push_back(call); });
+  std::ranges::stable_sort(records, {}, &AttentionRecord::layer);
+  return records;
 }
 
 }  // namespace primal::nn

@@ -211,7 +211,7 @@ std::string title_of(const run::Run& run) {
 
 Json run_json(const run::Run& run, const std::string& name) {
   Json layers = Json::array();
-  for (const auto& layer : run.layers) layers.push_back(layer_json(layer));
+  for (const auto& layer : run.spectra.layers) layers.push_back(layer_json(layer));
   return {{"name", name},
           {"directory", run.directory.string()},
           {"title", title_of(run)},
@@ -222,6 +222,7 @@ Json run_json(const run::Run& run, const std::string& name) {
           {"test", evaluations_json(run.metrics.split("test"))},
           {"result", run.result ? result_json(*run.result) : Json()},
           {"layers", layers},
+          {"spectraOf", run.spectra.what},
           {"findings", findings_json(run)},
           {"config", run.config.text}};
 }

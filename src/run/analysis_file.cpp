@@ -30,9 +30,9 @@ LayerFacts layer_facts(const base::Fields& object) {
 
 }  // namespace
 
-nlohmann::json to_json(const std::vector<LayerFacts>& layers) {
+nlohmann::json to_json(const Spectra& spectra) {
   nlohmann::json list = nlohmann::json::array();
-  for (const LayerFacts& layer : layers) {
+  for (const LayerFacts& layer : spectra.layers) {
     list.push_back({{"index", list.size()},
                     {"name", layer.name},
                     {"rank", layer.rank},
@@ -45,14 +45,18 @@ nlohmann::json to_json(const std::vector<LayerFacts>& layers) {
                     {"effective_rank_e", layer.effective_rank_e},
                     {"effective_rank_r", layer.effective_rank_r}});
   }
-  return {{"layers", std::move(list)}};
+  nlohmann::json json = {{"layers", std::move(list)}};
+  if (!spectra.what.empty()) json["what"] = spectra.what;
+  if (!spectra.failure.empty()) json["failure"] = spectra.failure;
+  return json;
 }
 
-std::vector<LayerFacts> parse_analysis(std::string_view text, const std::string& file) {
+Spectra parse_analysis(std::string_view text, const std::string& file) {
   const nlohmann::json json = base::parse_object(text, file);
-  std::vector<LayerFacts> layers;
-  for (const base::Fields& object : base::Fields(json, file).objects("layers")) layers.push_back(layer_facts(object));
-  return layers;
+  const base::Fields fields(json, file);
+  Spectra spectra{.what = fields.text_if_any("what"), .failure = fields.text_if_any("failure")};
+  for (const base::Fields& object : fields.objects("layers")) spectra.layers.push_back(layer_facts(object));
+  return spectra;
 }
 
 }  // namespace primal::run

@@ -23,8 +23,14 @@ struct LayerFacts {
   double effective_rank_r = 0;
 };
 
-nlohmann::json to_json(const std::vector<LayerFacts>& layers);
+struct Spectra {
+  std::vector<LayerFacts> layers{};
+  std::string what{};     ///< the data: "JapaneseVowels TRAIN, 32 series"; earlier files do not say
+  std::string failure{};  ///< why there are no layers, if they could not be computed
+};
+
+nlohmann::json to_json(const Spectra& spectra);
 /// Throws Error, "<file>: ...".
-std::vector<LayerFacts> parse_analysis(std::string_view text, const std::string& file);
+Spectra parse_analysis(std::string_view text, const std::string& file);
 
 }  // namespace primal::run

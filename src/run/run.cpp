@@ -35,7 +35,7 @@ Run load_run(const fs::path& directory) {
   };
   read("metrics.jsonl", [&](const auto& text, const auto& file) { run.metrics = parse_metrics(text, file); });
   read("result.json", [&](const auto& text, const auto& file) { run.result = parse_result(text, file); });
-  read("analysis.json", [&](const auto& text, const auto& file) { run.layers = parse_analysis(text, file); });
+  read("analysis.json", [&](const auto& text, const auto& file) { run.spectra = parse_analysis(text, file); });
   return run;
 }
 

@@ -18,8 +18,8 @@ struct Run {
   std::string name;                 ///< last part of the directory
   Config config;
   Metrics metrics;
-  std::optional<Result> result;    ///< none while the run is unfinished
-  std::vector<LayerFacts> layers;  ///< analysis.json; empty if there is none
+  std::optional<Result> result;  ///< none while the run is unfinished
+  Spectra spectra;               ///< analysis.json; empty if there is none
 };
 
 /// What the scores of the run are.

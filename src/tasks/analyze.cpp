@@ -9,10 +9,10 @@
 #include "base/format.h"
 #include "base/names.h"
 #include "base/text.h"
-#include "nn/record.h"
 #include "primal/error.h"
 #include "run/run.h"
 #include "tasks/trained.h"
+#include "tasks/watch.h"
 
 namespace primal::tasks {
 
@@ -22,7 +22,8 @@ constexpr base::Names<Part, 3> kPartNames{
     {{"train", Part::train}, {"validation", Part::validation}, {"test", Part::test}}};
 
 DataChoice choice_of(const AnalyzeRequest& request) {
-  DataChoice choice{.part = base::named(kPartNames, "--part", request.part), .examples = request.examples};
+  DataChoice choice = examples_for_spectra(base::named(kPartNames, "--part", request.part));
+  if (request.examples > 0) choice.examples = request.examples, choice.tokens = 0;
   if (!request.file.empty()) choice.file = request.file;
   return choice;
 }
@@ -31,11 +32,12 @@ Analysis analyze_one(const std::filesystem::path& folder, const AnalyzeRequest& 
   const Trained trained = open_trained(folder, request.data, request.threads);
   Task& task = *trained.task;
   const DataChoice choice = choice_of(request);
-  Analysis result{.run = folder, .what = {}, .layers = {}, .findings = {}};
-  result.layers = analysis::spectrum_of(nn::record(task.model(), [&] { task.forward(choice); }));
-  result.what = trained.resolved.config->model_name() + " on " + task.describe(choice);
-  analysis::RunFacts facts = analysis::facts_of(run::load_run(folder));
-  facts.layers = result.layers;
+  Analysis result{.run = folder, .spectra = {}, .findings = {}};
+  result.spectra.layers = analysis::spectrum_of(task.model(), [&] { task.forward(choice); });
+  result.spectra.what = trained.resolved.config->model_name() + " on " + task.describe(choice);
+  run::Run run = run::load_run(folder);
+  run.spectra = result.spectra;
+  const analysis::RunFacts facts = analysis::facts_of(run);
   result.findings = analysis::findings(facts);
   return result;
 }
@@ -97,12 +99,12 @@ std::vector<Analysis> analyze(const AnalyzeRequest& request) {
 }
 
 std::string to_text(const Analysis& analysis) {
-  std::string text = analysis.run.string() + ": " + analysis.what + "\n";
-  if (analysis.layers.empty()) {
+  std::string text = analysis.run.string() + ": " + analysis.spectra.what + "\n";
+  if (analysis.spectra.layers.empty()) {
     text += "no layer has Primal-Attention: there is no spectrum to show\n";
   } else {
-    text += layer_table(analysis.layers);
-    for (const run::LayerFacts& layer : analysis.layers) text += spectrum_table(layer);
+    text += layer_table(analysis.spectra.layers);
+    for (const run::LayerFacts& layer : analysis.spectra.layers) text += spectrum_table(layer);
   }
   text += analysis.findings.empty() ? "\nno known sign of failure\n" : "\n";
   for (const analysis::Finding& finding : analysis.findings) {
@@ -113,9 +115,8 @@ std::string to_text(const Analysis& analysis) {
 }
 
 nlohmann::json to_json(const Analysis& analysis) {
-  nlohmann::json json = run::to_json(analysis.layers);
+  nlohmann::json json = run::to_json(analysis.spectra);
   json["run"] = analysis.run.string();
-  json["what"] = analysis.what;
   json["findings"] = nlohmann::json::array();
   for (const analysis::Finding& finding : analysis.findings) {
     json["findings"].push_back({{"severity", finding.severity == analysis::Severity::warning ? "warning" : "note"},

@@ -16,15 +16,14 @@ struct AnalyzeRequest {
   std::vector<std::filesystem::path> runs;  ///< a folder of several seeds stands for all of them
   std::string part = "train";               ///< of the run's own data: train, validation, test
   std::string file;                         ///< instead of a part
-  int64_t examples = 32;
-  std::string data;  ///< --data
+  int64_t examples = 0;                     ///< 0: as a run itself does, 32, or fewer of long ones
+  std::string data;                         ///< --data
   int64_t threads = 0;
 };
 
 struct Analysis {
   std::filesystem::path run;
-  std::string what;  ///< "PrimalFormer on JapaneseVowels TRAIN, 32 series"
-  std::vector<run::LayerFacts> layers;
+  run::Spectra spectra;
   std::vector<analysis::Finding> findings;
 };
 

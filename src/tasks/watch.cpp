@@ -9,15 +9,13 @@
 #include "analysis/findings.h"
 #include "analysis/run_facts.h"
 #include "analysis/spectrum.h"
+#include "base/exception.h"
 #include "base/failure.h"
-#include "nn/record.h"
 #include "run/analysis_file.h"
 
 namespace primal::tasks {
 
 namespace {
-
-constexpr int64_t kSpectrumExamples = 32;  // of the training part: enough for a mean, quick at any length
 
 bool is_finite(const torch::nn::Module& model) {
   const auto parameters = model.parameters();
@@ -27,26 +25,39 @@ bool is_finite(const torch::nn::Module& model) {
 
 }  // namespace
 
-void analyse(Task& task, const run::RunDirectory& run) {
-  const DataChoice some{.part = Part::train, .examples = kSpectrumExamples};
-  const auto records = nn::record(task.model(), [&] { task.forward(some); });
-  run.write("analysis.json", run::to_json(analysis::spectrum_of(records)).dump(2) + "\n");
+DataChoice examples_for_spectra(Part part) {
+  constexpr int64_t kExamples = 32, kTokens = 1 << 16;  // enough for a mean, quick at any length
+  return {.part = part, .examples = kExamples, .tokens = kTokens};
 }
 
-Watch::Watch(Task& task, std::string advice, run::RunDirectory& run, std::function<void(const std::string&)> say)
+void analyse(Task& task, const run::RunDirectory& run, const Say& say) {
+  const DataChoice some = examples_for_spectra(Part::train);
+  run::Spectra spectra;
+  try {
+    spectra.layers = analysis::spectrum_of(task.model(), [&] { task.forward(some); });
+    spectra.what = task.describe(some);
+  } catch (const std::exception& error) {  // not enough memory; finite, but huge numbers
+    spectra = {.failure = base::in_one_line(error)};
+    say("note: the spectra could not be computed: " + spectra.failure);
+  }
+  run.write("analysis.json",
+            run::to_json(spectra).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+Watch::Watch(Task& task, std::string advice, run::RunDirectory& run, Say say)
     : task_(task), advice_(std::move(advice)), run_(run), say_(std::move(say)) {}
 
 void Watch::look() {
   if (!is_finite(task_.model())) throw base::Failure("the weights are no longer finite; " + advice_);
-  try {
-    analyse(task_, run_);
-  } catch (const c10::Error&) {  // the decomposition of finite, but huge numbers
-    throw base::Failure("the spectrum of the scores cannot be computed; " + advice_);
-  }
+  analyse(task_, run_, [&](const std::string& note) { say_once("spectra", note); });
   for (const analysis::Finding& finding : analysis::findings(analysis::facts_of(run::load_run(run_.path())))) {
-    if (finding.severity != analysis::Severity::warning || !said_.insert(finding.title).second) continue;
-    say_("note: " + finding.title + ". " + finding.text + " " + finding.advice);
+    if (finding.severity != analysis::Severity::warning) continue;
+    say_once(finding.title, "note: " + finding.title + ". " + finding.text + " " + finding.advice);
   }
+}
+
+void Watch::say_once(const std::string& what, const std::string& text) {
+  if (said_.insert(what).second) say_(text);
 }
 
 }  // namespace primal::tasks

@@ -94,5 +94,16 @@ TEST(CutToWidth, KeepsWholeCharacters) {
   EXPECT_EQ(cut_to_width("loss", -1), "");
 }
 
+TEST(Printable, ATerminalShowsAndDoesNotObey) {
+  EXPECT_EQ(printable("a\x1b[31mb\tc\r\n"), "a\\x1b[31mb\\x09c\\x0d\\x0a");
+  EXPECT_EQ(printable("one\ntwo\x07", /*lines=*/true), "one\ntwo\\x07");
+  EXPECT_EQ(printable("\x7f\xc2\x9b\xff"), "\\x7f\\x9b\\xff");
+  EXPECT_EQ(printable("a\xe2\x80\xae"
+                      "b"),
+            "a\\u202eb");
+  EXPECT_EQ(printable("\xc3\xa4\xe6\xbc\xa2"), "\xc3\xa4\xe6\xbc\xa2");
+  EXPECT_EQ(padded("\x1b", 6), "\\x1b  ");
+}
+
 }  // namespace
 }  // namespace primal::base

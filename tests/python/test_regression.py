@@ -233,7 +233,7 @@ def test_what_cannot_be_learned_is_refused(files, tmp_path):
     bare = write_targets(tmp_path / "bare.csv", TRAIN)
     bare.write_text("\n".join(line.rsplit(",", 1)[0] for line in bare.read_text().splitlines()) + "\n")
     error = the_error(train((bare, files[1]), tmp_path / "run"), "train")
-    assert error == f"{bare}: the series have neither class labels nor targets"
+    assert error.startswith(f"{bare}: the series have neither class labels nor targets (")
     assert not (tmp_path / "run").exists()
 
 

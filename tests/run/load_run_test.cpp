@@ -31,8 +31,8 @@ TEST_F(LoadRun, ReadsEveryFile) {
   const auto result = run.result.value_or(primal::run::Result());
   EXPECT_EQ(primal::run::class_details(result.test.value()).value().classes, primal::tests::kHostileNames);
   EXPECT_TRUE(std::isnan(result.validation_score));
-  ASSERT_EQ(run.layers.size(), 1u);
-  EXPECT_EQ(run.layers[0].lambda[1][0], 0.6);
+  ASSERT_EQ(run.spectra.layers.size(), 1u);
+  EXPECT_EQ(run.spectra.layers[0].lambda[1][0], 0.6);
 }
 
 TEST_F(LoadRun, NameOfADirectoryWithTrailingSlash) {
@@ -46,7 +46,7 @@ TEST_F(LoadRun, UnfinishedRunHasNoResult) {
   fake.analysis = nullptr;
   const auto run = load_run(fake.write(folder));
   EXPECT_FALSE(run.result);
-  EXPECT_TRUE(run.layers.empty());
+  EXPECT_TRUE(run.spectra.layers.empty());
   EXPECT_EQ(run.metrics.training.size(), 3u);
 }
 

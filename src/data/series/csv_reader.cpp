@@ -18,9 +18,15 @@ void clear(Series& into) {
   into.id.clear();
   into.length = 0;
   into.values.clear();
+  into.remainders.clear();
   into.times.clear();
   into.label.reset();
   into.target.reset();
+}
+
+void append(const base::SplitNumber& number, Series& into) {
+  into.values.push_back(number.value);
+  into.remainders.push_back(number.remainder);
 }
 
 class CsvReader final : public SeriesReader {
@@ -31,9 +37,11 @@ class CsvReader final : public SeriesReader {
  private:
   bool next_row(std::string_view& line, const Series& into);
   void read_row(std::string_view line, Series& into);
+  void read_cells(std::string_view line, Series& into);
+  void check_cells(std::string_view line) const;
   void read_id(std::string_view line, Series& into);
   const char* read_cell(const char* at, const char* end, std::size_t column, Series& into);
-  float read_odd_value(std::string_view cell, std::size_t column) const;
+  base::SplitNumber read_odd_value(std::string_view cell, std::size_t column) const;
   void read_time(std::string_view cell, Series& into) const;
   void read_label(std::string_view cell, Series& into);
   void read_target(std::string_view cell, Series& into);
@@ -100,17 +108,34 @@ std::string_view CsvReader::id_of(std::string_view line) {
 }
 
 void CsvReader::read_row(std::string_view line, Series& into) {
-  if (into.length == 0) read_id(line, into);
+  try {
+    if (into.length == 0) read_id(line, into);
+    read_cells(line, into);
+  } catch (const Error&) {  // in a row of too few or too many cells a wrong one is a consequence
+    check_cells(line);
+    throw;
+  }
+  ++into.length;
+}
+
+void CsvReader::read_cells(std::string_view line, Series& into) {
   const char* at = line.data();
   const char* const end = at + line.size();
   for (std::size_t column = 0;; ++column, ++at) {
-    at = column < head_.columns.size() ? read_cell(at, end, column, into)
-                                       : end_of_cell(lines_, at, end, head_.delimiter);
-    if (at != end) continue;
-    if (column + 1 == head_.columns.size()) break;
-    lines_.fail("expected ", head_.columns.size(), " cells as in the header, got ", column + 1);
+    if (column == head_.columns.size()) check_cells(line);
+    at = read_cell(at, end, column, into);
+    if (at == end && column + 1 < head_.columns.size()) check_cells(line);
+    if (at == end) return;
   }
-  ++into.length;
+}
+
+/// Throws Error unless there are as many cells as in the header.
+void CsvReader::check_cells(std::string_view line) const {
+  const char* const end = line.data() + line.size();
+  std::size_t found = 1;
+  for (const char* at = line.data(); (at = end_of_cell(lines_, at, end, head_.delimiter)) != end; ++at) ++found;
+  if (found == head_.columns.size()) return;
+  lines_.fail("expected ", head_.columns.size(), " cells as in the header, got ", found);
 }
 
 void CsvReader::read_id(std::string_view line, Series& into) {
@@ -125,10 +150,10 @@ void CsvReader::read_id(std::string_view line, Series& into) {
 
 /// Gives the end of the cell.
 const char* CsvReader::read_cell(const char* at, const char* end, std::size_t column, Series& into) {
-  if (float value = 0; head_.columns[column] == CsvColumn::kChannel) {
-    const char* stop = base::plain_number(at, end, value);
+  if (base::SplitNumber number; head_.columns[column] == CsvColumn::kChannel) {
+    const char* stop = base::plain_number(at, end, number);
     if (stop != nullptr && (stop == end || *stop == head_.delimiter)) {
-      into.values.push_back(value);
+      append(number, into);
       return stop;
     }
   }
@@ -138,7 +163,7 @@ const char* CsvReader::read_cell(const char* at, const char* end, std::size_t co
     case CsvColumn::kSeries:
       break;  // read before the row
     case CsvColumn::kChannel:
-      into.values.push_back(read_odd_value(text, column));
+      append(read_odd_value(text, column), into);
       break;
     case CsvColumn::kTime:
       read_time(text, into);
@@ -154,12 +179,12 @@ const char* CsvReader::read_cell(const char* at, const char* end, std::size_t co
 }
 
 /// A value in quotes or with spaces, a missing one, or a mistake.
-float CsvReader::read_odd_value(std::string_view cell, std::size_t column) const {
-  float value = 0;
-  const base::Reading reading = base::read_number(cell, value);
-  if (reading == base::Reading::kNumber) return value;
+base::SplitNumber CsvReader::read_odd_value(std::string_view cell, std::size_t column) const {
+  base::SplitNumber number;
+  const base::Reading reading = base::read_number(cell, number);
+  if (reading == base::Reading::kNumber) return number;
   if (reading == base::Reading::kMissing || reading == base::Reading::kEmpty)
-    return std::numeric_limits<float>::quiet_NaN();
+    return {.value = std::numeric_limits<float>::quiet_NaN()};
   lines_.fail("column ", column + 1, ": expected ", base::describe<float>(reading, cell));
 }
 

@@ -16,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kBlock = std::size_t{1} << 18;  // bytes of one read from a pipe
+constexpr std::size_t kBlock = std::size_t{1} << 18;        // bytes of one read from a pipe
+constexpr std::size_t kLongestLine = std::size_t{1} << 30;  // of a pipe; a file ends
 
 }  // namespace
 
@@ -52,6 +53,7 @@ bool LineSource::take_line() {
   while (end == rest_.npos) {
     searched = rest_.size();
     if (!read_more()) break;
+    check_arrived(searched);
     end = rest_.find('\n', searched);
   }
   if (rest_.empty()) return false;
@@ -77,11 +79,24 @@ bool LineSource::read_more() {
   return got > 0;
 }
 
+/// A line that does not end must not fill the memory: /dev/zero, or the output of a program that writes no text.
+void LineSource::check_arrived(std::size_t searched) const {
+  const std::string_view line = rest_.substr(0, rest_.find('\n', searched));
+  if (const std::size_t zero = line.find('\0', searched); zero != line.npos) fail_at_zero(line_number_ + 1, zero);
+  if (line.size() > kLongestLine) {
+    fail_at(line_number_ + 1, "expected lines of up to ", kLongestLine >> 20, " MB, got a longer one");
+  }
+}
+
+void LineSource::fail_at_zero(int64_t line_number, std::size_t column) const {
+  fail_at(line_number, "expected text, got a zero byte at column ", column + 1, " (is the file binary or UTF-16?)");
+}
+
 void LineSource::check_line() {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (line_number_ == 1 && line_.starts_with(kByteOrderMark)) line_.remove_prefix(kByteOrderMark.size());
   if (const std::size_t zero = line_.find('\0'); zero != line_.npos) {
-    fail("expected text, got a zero byte at column ", zero + 1, " (is the file binary or UTF-16?)");
+    fail_at_zero(line_number_, zero);
   }
   if (line_number_ > 1) return;
   const std::size_t end = line_.find('\r');

@@ -15,7 +15,7 @@
 namespace primal::data {
 
 /// A regular file is mapped. Anything else is read as it comes: a line is given out as soon as its end has arrived, and
-/// no more than the longest line so far (and 256 KiB) is kept.
+/// no more than the longest line so far (and 256 KiB) is kept. There a line of more than 1 GB is an error.
 class LineSource {
  public:
   /// "-" is standard input. Throws primal::Error, "<path>: ...".
@@ -46,6 +46,8 @@ class LineSource {
   bool take_line();
   bool read_more();
   void check_line();
+  void check_arrived(std::size_t searched) const;
+  [[noreturn]] void fail_at_zero(int64_t line_number, std::size_t column) const;
 
   std::string name_;
   std::shared_ptr<base::MappedFile> mapped_;

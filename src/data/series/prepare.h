@@ -16,8 +16,10 @@ namespace primal::data {
 
 /// Replaces every NaN by linear interpolation between the neighbours in its series and channel, over the times if there
 /// are any; before the first and after the last value, by the nearest. A channel without a value stays NaN, which
-/// standardise() turns into 0, the mean of the training set. values: [length, channels], times: [length] or empty
-void interpolate_missing(std::span<float> values, int64_t channels, std::span<const double> times = {});
+/// standardise() turns into 0, the mean of the training set. values: [length, channels], remainders: as values, or
+/// empty; times: [length] or empty
+void interpolate_missing(std::span<float> values, int64_t channels, std::span<const double> times = {},
+                         std::span<float> remainders = {});
 void interpolate_missing(Series& series, int64_t channels);
 void interpolate_missing(TimeSeriesSet& set);
 
@@ -25,6 +27,7 @@ void interpolate_missing(TimeSeriesSet& set);
 /// deviation 0.
 struct Scaling {
   std::vector<double> mean, deviation;  ///< [channels]
+  std::vector<int64_t> precise{};       ///< numbers of the channels whose remainders count
   bool operator==(const Scaling&) const = default;
 };
 
@@ -33,8 +36,12 @@ Scaling scaling_of(const TimeSeriesSet& train);
 
 /// (x - mean) / (deviation + 2.2e-16) as in the published code, except that a channel of deviation 0 becomes 0 wherever
 /// it is used: it was constant in training, and nothing was learned about how far another value is away.
-/// NaN becomes 0. values: [steps, channels]
-void standardise(std::span<float> values, int64_t channels, const Scaling& scaling);
+/// NaN becomes 0. In double: a channel may vary little around a large number. values: [steps, channels], remainders: as
+/// values, or empty
+void standardise(std::span<float> values, int64_t channels, const Scaling& scaling,
+                 std::span<const float> remainders = {});
+/// Then there are no remainders any more.
+void standardise(TimeSeriesSet& set, const Scaling& scaling);
 
 /// The unit in which a model sees times: the median step between two rows of the training set; 1 if it has no times.
 struct TimeScaling {

@@ -7,6 +7,7 @@
 
 #include "base/number.h"
 #include "base/text.h"
+#include "data/series/precise_channels.h"
 
 namespace primal::data {
 namespace {
@@ -46,7 +47,8 @@ void check_same(const std::string& file_name, const Series& series, std::string_
              expected ? "a " : "no ", what, " as for the first series, got ", has ? "one" : "none");
 }
 
-void append(TimeSeriesSet& set, Series& series) {
+void append(TimeSeriesSet& set, Series& series, PreciseChannels& precise) {
+  precise.add(series, set.remainders);
   set.ids.push_back(std::move(series.id));
   set.offsets.push_back(set.offsets.back() + series.length);
   set.values.insert(set.values.end(), series.values.begin(), series.values.end());
@@ -71,8 +73,9 @@ std::unique_ptr<SeriesReader> open_series(const fs::path& path, const ReadOption
   return is_ts ? make_ts_reader(std::move(lines), options) : make_csv_reader(std::move(lines), options);
 }
 
-TimeSeriesSet read_all(SeriesReader& reader, const std::string& file_name) {
+TimeSeriesSet read_all(SeriesReader& reader, const std::string& file_name, const ReadOptions& options) {
   TimeSeriesSet set;
+  PreciseChannels precise(options.all_remainders);
   std::vector<std::string> labels;
   bool has_label = false, has_target = false;
   for (Series series; reader.next(series);) {
@@ -80,8 +83,9 @@ TimeSeriesSet read_all(SeriesReader& reader, const std::string& file_name) {
     check_same(file_name, series, "label", has_label, series.label.has_value());
     check_same(file_name, series, "target", has_target, series.target.has_value());
     if (series.label) labels.push_back(std::move(*series.label));
-    append(set, series);
+    append(set, series, precise);
   }
+  precise.finish(set.remainders);
   set.name = reader.name();
   set.channels = reader.channels();
   set.channel_names = reader.channel_names();
@@ -91,7 +95,7 @@ TimeSeriesSet read_all(SeriesReader& reader, const std::string& file_name) {
 }
 
 TimeSeriesSet read_series(const fs::path& path, const ReadOptions& options) {
-  return read_all(*open_series(path, options), path == "-" ? "standard input" : path.string());
+  return read_all(*open_series(path, options), path == "-" ? "standard input" : path.string(), options);
 }
 
 }  // namespace primal::data

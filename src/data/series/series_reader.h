@@ -23,6 +23,8 @@ namespace primal::data {
 struct ReadOptions {
   /// Files to predict may lack the labels or targets that their header promises.
   bool labels_optional = false;
+  /// Of a whole file: remainders of every channel, not only of those where floats lose too much.
+  bool all_remainders = false;
 };
 
 /// One case.
@@ -30,8 +32,9 @@ struct Series {
   std::string id;    ///< a .ts file numbers its cases from 0
   int64_t line = 0;  ///< of the file where it begins, from 1
   int64_t length = 0;
-  std::vector<float> values;  ///< [length, channels]; NaN = missing
-  std::vector<double> times;  ///< [length], strictly increasing; empty = evenly spaced
+  std::vector<float> values;      ///< [length, channels]; NaN = missing
+  std::vector<float> remainders;  ///< [length, channels]: what a float loses of each value
+  std::vector<double> times;      ///< [length], strictly increasing; empty = evenly spaced
   std::optional<std::string> label;
   std::optional<double> target;
 };
@@ -78,6 +81,6 @@ std::unique_ptr<SeriesReader> make_csv_reader(LineSource lines, const ReadOption
 
 /// A whole file. With labels_optional either all cases or none may have a label.
 TimeSeriesSet read_series(const std::filesystem::path& path_or_dash, const ReadOptions& options = {});
-TimeSeriesSet read_all(SeriesReader& reader, const std::string& file_name);
+TimeSeriesSet read_all(SeriesReader& reader, const std::string& file_name, const ReadOptions& options = {});
 
 }  // namespace primal::data

@@ -9,6 +9,7 @@ Summary summarise(const TimeSeriesSet& set) {
   result.name = set.name;
   result.cases = set.cases();
   result.channels = set.channels;
+  result.channel_names = set.channel_names;
   result.longest = result.shortest = set.longest();
   for (int64_t i = 0; i < set.cases(); ++i) result.shortest = std::min(result.shortest, set.length(i));
   if (set.cases() > 0) result.mean_length = static_cast<double>(set.offsets.back()) / static_cast<double>(set.cases());

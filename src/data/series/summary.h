@@ -19,6 +19,7 @@ struct ClassCount {
 struct Summary {
   std::string name;
   int64_t cases = 0, channels = 0;
+  std::vector<std::string> channel_names;  ///< empty if the file has none
   int64_t shortest = 0, longest = 0;
   double mean_length = 0;
   int64_t missing = 0;  ///< values

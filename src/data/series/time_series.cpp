@@ -30,6 +30,10 @@ TimeSeriesSet TimeSeriesSet::subset(std::span<const int64_t> chosen) const {
   for (const int64_t i : chosen) {
     const std::span<const float> from = series(i);
     result.values.insert(result.values.end(), from.begin(), from.end());
+    if (!remainders.empty()) {
+      const auto first = remainders.begin() + offsets[i] * channels;
+      result.remainders.insert(result.remainders.end(), first, first + length(i) * channels);
+    }
     result.offsets.push_back(result.offsets.back() + length(i));
     if (!times.empty()) {
       result.times.insert(result.times.end(), times.begin() + offsets[i], times.begin() + offsets[i + 1]);

@@ -74,6 +74,7 @@ void read_directive(const Directive& directive, TsHeader& header) {
     header.univariate = directive.flag(directive.value);
   } else if (name == "@dimensions" || name == "@dimension") {
     header.dimensions = directive.count();
+    header.dimensions_line = directive.lines.line_number();
   } else if (name == "@equallength") {
     header.equal_length = directive.flag(directive.value);
   } else if (name == "@serieslength") {

@@ -14,6 +14,7 @@ struct TsHeader {
   std::string problem_name;
   std::optional<bool> univariate, equal_length;
   std::optional<int64_t> dimensions, series_length;
+  int64_t dimensions_line = 0;  ///< 0: there is none
   bool has_labels = false, has_targets = false;
   std::vector<std::string> class_names;
 };

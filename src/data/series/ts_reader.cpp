@@ -12,7 +12,7 @@
 namespace primal::data {
 namespace {
 
-constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
+constexpr base::SplitNumber kMissing{.value = std::numeric_limits<float>::quiet_NaN()};
 
 class TsReader final : public SeriesReader {
  public:
@@ -25,7 +25,8 @@ class TsReader final : public SeriesReader {
   void read_label(std::string_view text, Series& into) const;
   int64_t read_channels(std::string_view text);
   const char* read_channel(const char* at, const char* end, int64_t channel);
-  float read_odd_value(std::string_view field, int64_t channel, std::size_t index) const;
+  base::SplitNumber read_odd_value(std::string_view field, int64_t channel, std::size_t index, bool is_last) const;
+  std::string label_hint() const;
   void check_channels(int64_t found);
   void check_length(int64_t length);
 
@@ -34,8 +35,9 @@ class TsReader final : public SeriesReader {
   std::set<std::string, std::less<>> classes_;
   std::optional<bool> equal_length_;
   std::optional<int64_t> series_length_;
-  std::vector<float> by_channel_;  // [channels, length] of the case being read
-  int64_t case_length_ = 0;        // of its first channel
+  int64_t dimensions_line_;
+  std::vector<base::SplitNumber> by_channel_;  // [channels, length] of the case being read
+  int64_t case_length_ = 0;                    // of its first channel
   int64_t cases_ = 0;
 };
 
@@ -47,6 +49,7 @@ TsReader::TsReader(LineSource lines, const ReadOptions& options) : lines_(std::m
   header_.class_names = std::move(head.class_names);
   header_.has_labels = head.has_labels;
   header_.has_targets = head.has_targets;
+  dimensions_line_ = head.dimensions_line;
   classes_ = {header_.class_names.begin(), header_.class_names.end()};
   equal_length_ = head.equal_length;
   // Some files of unequal length give the length of the longest series.
@@ -78,9 +81,13 @@ void TsReader::read_case(std::string_view line, Series& into) {
   into.line = lines_.line_number();
   into.length = case_length_;
   into.values.resize(by_channel_.size());
+  into.remainders.resize(by_channel_.size());
   for (int64_t c = 0; c < channels; ++c) {
-    const float* from = by_channel_.data() + c * into.length;
-    for (int64_t t = 0; t < into.length; ++t) into.values[t * channels + c] = from[t];
+    const base::SplitNumber* from = by_channel_.data() + c * into.length;
+    for (int64_t t = 0; t < into.length; ++t) {
+      into.values[t * channels + c] = from[t].value;
+      into.remainders[t * channels + c] = from[t].remainder;
+    }
   }
 }
 
@@ -130,7 +137,8 @@ int64_t TsReader::read_channels(std::string_view text) {
     const auto length = static_cast<int64_t>(by_channel_.size() - before);
     if (channel == 0) case_length_ = length;
     if (length != case_length_) {
-      lines_.fail("channel ", channel + 1, ": expected ", case_length_, " values as in channel 1, got ", length);
+      lines_.fail("channel ", channel + 1, ": expected ", case_length_, " values as in channel 1, got ", length,
+                  at == end && length == 1 ? label_hint() : "");
     }
     ++channel;
     if (at == end) return channel;
@@ -141,31 +149,47 @@ int64_t TsReader::read_channels(std::string_view text) {
 const char* TsReader::read_channel(const char* at, const char* end, int64_t channel) {
   const std::size_t before = by_channel_.size();
   for (;; ++at) {
-    float value = 0;
-    const char* stop = base::plain_number(at, end, value);
+    base::SplitNumber number;
+    const char* stop = base::plain_number(at, end, number);
     if (stop == nullptr || (stop != end && *stop != ',' && *stop != ':')) {
       stop = std::find_if(at, end, [](char c) { return c == ',' || c == ':'; });
-      value = read_odd_value({at, stop}, channel, by_channel_.size() - before);
+      number = read_odd_value({at, stop}, channel, by_channel_.size() - before, stop == end);
     }
-    by_channel_.push_back(value);
+    by_channel_.push_back(number);
     at = stop;
     if (at == end || *at == ':') return at;
   }
 }
 
 /// A value with spaces, a missing one, or a mistake.
-float TsReader::read_odd_value(std::string_view field, int64_t channel, std::size_t index) const {
-  float value = 0;
-  const base::Reading reading = base::read_number(field, value);
-  if (reading == base::Reading::kNumber) return value;
+base::SplitNumber TsReader::read_odd_value(std::string_view field, int64_t channel, std::size_t index,
+                                           bool is_last) const {
+  base::SplitNumber number;
+  const base::Reading reading = base::read_number(field, number);
+  if (reading == base::Reading::kNumber) return number;
   if (reading == base::Reading::kMissing) return kMissing;
   if (base::trim(field).starts_with('(')) lines_.fail("expected ", kNoTimeStamps, ", got ", base::in_quotes(field));
-  lines_.fail("channel ", channel + 1, ", value ", index + 1, ": expected ", base::describe<float>(reading, field));
+  if (is_last && index == 0 && classes_.contains(base::trim(field))) {  // labels are optional, so this was no label
+    lines_.fail("expected ", header_.channels, " channels as @dimensions in line ", dimensions_line_, " says, got ",
+                channel, " and class ", base::in_quotes(base::trim(field)));
+  }
+  lines_.fail("channel ", channel + 1, ", value ", index + 1, ": expected ", base::describe<float>(reading, field),
+              reading == base::Reading::kOther && is_last && index == 0 && channel > 0 ? label_hint() : "");
+}
+
+/// After a last field that is no channel.
+std::string TsReader::label_hint() const {
+  if (header_.has_labels || header_.has_targets) return "";
+  return "; if that is the class of the series, the head needs a line @classLabel true and the names of the classes";
 }
 
 void TsReader::check_channels(int64_t found) {
   if (header_.channels == 0) header_.channels = found;
-  if (found != header_.channels) lines_.fail("expected ", header_.channels, " channels, got ", found);
+  if (found == header_.channels) return;
+  const std::string says =
+      dimensions_line_ > 0 ? " as @dimensions in line " + std::to_string(dimensions_line_) + " says" : std::string();
+  lines_.fail("expected ", header_.channels, header_.channels == 1 ? " channel" : " channels", says, ", got ", found,
+              found == header_.channels + 1 ? label_hint() : "");
 }
 
 void TsReader::check_length(int64_t length) {

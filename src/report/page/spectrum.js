@@ -46,6 +46,7 @@ function layerBlock(layer) {
 function spectrumSection(run) {
   if (run.layers.length === 0) return null;
   return section("spectrum", "Spectrum",
-    "What each primal layer makes of its rank: the weights of the kernel SVD, and how many directions the scores e and r use.",
+    "What each primal layer makes of its rank: the weights of the kernel SVD, and how many directions the scores e and r use." +
+      (run.spectraOf ? ` Of ${run.spectraOf}.` : ""),
     run.layers.map(layerBlock));
 }

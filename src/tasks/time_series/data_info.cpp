@@ -7,13 +7,18 @@
 #include "data/series/locate.h"
 #include "data/series/series_reader.h"
 #include "data/series/summary.h"
+#include "tasks/time_series/data_notes.h"
 
 namespace primal::tasks {
 
 namespace {
 
+constexpr size_t kNamesShown = 40;  // --json has all
+
 std::string to_text(const std::string& part, const data::Summary& summary) {
-  std::string text = part + "\n" + base::printed("  cases     %ld\n  channels  %ld\n", summary.cases, summary.channels);
+  std::string text = part + "\n" + base::printed("  cases     %ld\n  channels  %ld", summary.cases, summary.channels);
+  if (!summary.channel_names.empty()) text += ": " + some_of(summary.channel_names, kNamesShown);
+  text += "\n";
   text += base::printed("  lengths   %ld to %ld, mean %.1f\n", summary.shortest, summary.longest, summary.mean_length);
   text += base::printed("  missing   %ld values\n", summary.missing);
   if (summary.has_times) text += "  times     given for each step\n";
@@ -32,6 +37,7 @@ nlohmann::json to_json(const std::string& part, const data::Summary& summary) {
   nlohmann::json json = {{"file", part},
                          {"cases", summary.cases},
                          {"channels", summary.channels},
+                         {"channel_names", summary.channel_names},
                          {"shortest", summary.shortest},
                          {"longest", summary.longest},
                          {"mean_length", summary.mean_length},
@@ -46,8 +52,11 @@ DataInfo info_of(const std::vector<std::pair<std::string, data::TimeSeriesSet>>&
   DataInfo info{.text = {}, .json = nlohmann::json::array()};
   for (const auto& [name, set] : parts) {
     const data::Summary summary = data::summarise(set);
+    const std::vector<std::string> notes = channel_notes(set);
     info.text += to_text(name, summary);
+    for (const std::string& note : notes) info.text += "  note      " + note + "\n";
     info.json.push_back(to_json(name, summary));
+    info.json.back()["notes"] = notes;
   }
   return info;
 }

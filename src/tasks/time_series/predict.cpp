@@ -9,6 +9,7 @@
 #include "data/series/series_reader.h"
 #include "tasks/time_series/answers.h"
 #include "tasks/time_series/batches.h"
+#include "tasks/time_series/data_notes.h"
 
 namespace primal::tasks {
 
@@ -34,8 +35,9 @@ void append_share(std::string& line, float value) {
   line.append(text, end);
 }
 
-void append_series(data::TimeSeriesSet& set, data::Series& series) {
+void append_series(data::TimeSeriesSet& set, const data::Series& series, bool with_remainders) {
   set.ids.push_back(series.id);
+  if (with_remainders) set.remainders.insert(set.remainders.end(), series.remainders.begin(), series.remainders.end());
   set.values.insert(set.values.end(), series.values.begin(), series.values.end());
   set.times.insert(set.times.end(), series.times.begin(), series.times.end());
   set.offsets.push_back(set.offsets.back() + series.length);
@@ -105,16 +107,14 @@ std::vector<std::string> predict_series(models::SequenceClassifierImpl& model, c
   while (reader->next(series)) {
     waiting.channels = reader->channels();
     waiting.channel_names = reader->channel_names();
-    append_series(waiting, series);
+    append_series(waiting, series, !facts.scaling.precise.empty());
     ++count;
     cut += series.length > facts.tokens;
     if (waiting.cases() >= batch) flush();
   }
   flush();
-  if (cut == 0) return {};
-  return {std::to_string(cut) + " of " + std::to_string(count) +
-          " series are longer than the longest training series (" + std::to_string(facts.tokens) +
-          " steps): only their beginning was looked at"};
+  const auto note = cut_note(cut, count, facts.tokens, "series");
+  return note ? std::vector{*note} : std::vector<std::string>();
 }
 
 }  // namespace primal::tasks

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "data/series/series_reader.h"
 #include "primal/error.h"
+#include "tasks/time_series/data_notes.h"
 
 namespace primal::tasks {
 
@@ -17,10 +18,15 @@ namespace fs = std::filesystem;
 // A share of TRAIN that serves as TEST must not change with the seed of the run: it is the same for all seeds.
 constexpr uint64_t kTestShareSeed = 20230530;
 
-data::TimeSeriesSet read_labelled(const fs::path& path) {
-  data::TimeSeriesSet set = data::read_series(path);
+// To be scaled as the training series were.
+data::ReadOptions as_in(const SeriesFacts& facts) { return {.all_remainders = !facts.scaling.precise.empty()}; }
+
+data::TimeSeriesSet read_labelled(const fs::path& path, const data::ReadOptions& options = {}) {
+  data::TimeSeriesSet set = data::read_series(path, options);
   if (set.labels.empty() && set.targets.empty()) {
-    throw Error(path.string() + ": the series have neither class labels nor targets");
+    throw Error(path.string() +
+                ": the series have neither class labels nor targets (in a .ts file a line @classLabel true with the "
+                "names of the classes says so, in a CSV file a column label or target)");
   }
   data::interpolate_missing(set);
   return set;
@@ -100,7 +106,7 @@ SeriesData::Sets SeriesData::read() const {
   check_answers(sets.train, train_);
   if (!test_.empty()) {
     if (!wants_test_) return sets;
-    sets.test = read_labelled(test_);
+    sets.test = read_labelled(test_, {.all_remainders = !sets.train.remainders.empty()});
     sets.test_fingerprint = fingerprint_of(*sets.test);
     return sets;
   }
@@ -137,6 +143,7 @@ TrainingData SeriesData::load_training(bool hold_out) {
   }
   data.train.name = name_;
   data.facts = facts_of(data.train);
+  data.notes = channel_notes(data.train);
   if (data.facts.target && !std::isnormal(data.facts.target->deviation)) {
     throw Error(c10::str(train_.string(), ": expected targets whose deviation is a number, got ",
                          data.facts.target->deviation, "; give them another unit"));
@@ -153,7 +160,7 @@ TrainingData SeriesData::load_training(bool hold_out) {
 data::TimeSeriesSet SeriesData::load_test(const SeriesFacts& facts) {
   if (!has_test()) throw Error("data.test_share: 0, so this run has no TEST; give a file");
   if (test_.empty()) return scaled(held_out_then(read_labelled(train_), facts), facts, times_, train_);
-  data::TimeSeriesSet test = read_labelled(test_);
+  data::TimeSeriesSet test = read_labelled(test_, as_in(facts));
   if (!facts.test_fingerprint.empty() && fingerprint_of(test) != facts.test_fingerprint) {
     notes_.push_back(test_.string() + " has changed since this run began: this is another TEST");
   }
@@ -188,7 +195,9 @@ data::TimeSeriesSet SeriesData::held_out_then(const data::TimeSeriesSet& whole, 
 }
 
 data::TimeSeriesSet load_unlabelled(const fs::path& file, const SeriesFacts& facts, bool times) {
-  data::TimeSeriesSet set = data::read_series(file, {.labels_optional = true});
+  data::ReadOptions options = as_in(facts);
+  options.labels_optional = true;
+  data::TimeSeriesSet set = data::read_series(file, options);
   data::interpolate_missing(set);
   if (times) check_times(facts, !set.times.empty(), file.string());
   align_channels(facts, set, file.string());
@@ -197,7 +206,7 @@ data::TimeSeriesSet load_unlabelled(const fs::path& file, const SeriesFacts& fac
 }
 
 data::TimeSeriesSet load_labelled(const fs::path& file, const SeriesFacts& facts, bool times) {
-  return scaled(read_labelled(file), facts, times, file);
+  return scaled(read_labelled(file, as_in(facts)), facts, times, file);
 }
 
 }  // namespace primal::tasks

@@ -18,6 +18,7 @@ struct TrainingData {
   data::TimeSeriesSet validation;           ///< by `train` as well; empty unless the protocol holds a part out
   std::optional<data::TimeSeriesSet> test;  ///< by `train` too; absent if the run has none or will not evaluate it
   SeriesFacts facts;
+  std::vector<std::string> notes;  ///< what is odd about the channels of `train`
 };
 
 class SeriesData {

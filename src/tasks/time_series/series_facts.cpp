@@ -42,9 +42,10 @@ std::string_view bytes_of(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
-// Targets came later: sets without them have the fingerprints of before.
+// Targets and remainders came later: sets without them have the fingerprints of before.
 std::string checksums_of(std::vector<std::string_view> parts, const data::TimeSeriesSet& set) {
   if (!set.targets.empty()) parts.push_back(bytes_of(set.targets));
+  if (!set.remainders.empty()) parts.push_back(bytes_of(set.remainders));
   std::string text;
   for (const std::string_view part : parts) text += base::crc32c_text(part);
   return text;
@@ -82,6 +83,7 @@ nlohmann::json to_json(const SeriesFacts& facts) {
                          {"fingerprint", facts.fingerprint}};
   if (!facts.test_fingerprint.empty()) json["test_fingerprint"] = facts.test_fingerprint;
   if (!facts.test_series.empty()) json["test_series"] = facts.test_series;
+  if (!facts.scaling.precise.empty()) json["precise"] = facts.scaling.precise;
   if (facts.has_times) json["has_times"] = *facts.has_times;
   if (facts.target) json["target"] = {{"mean", facts.target->mean}, {"deviation", facts.target->deviation}};
   return json;
@@ -111,6 +113,12 @@ SeriesFacts read_series_facts(const std::filesystem::path& path) {
     if (facts.scaling.mean.size() != channels || facts.scaling.deviation.size() != channels) {
       throw Error(path.string() + ": mean and deviation are not of " + std::to_string(channels) + " channels");
     }
+    facts.scaling.precise = json.value("precise", std::vector<int64_t>());
+    for (const int64_t c : facts.scaling.precise) {
+      if (c < 0 || c >= facts.channels) {
+        throw Error(path.string() + ": precise: expected numbers of channels, got " + std::to_string(c));
+      }
+    }
     return facts;
   } catch (const nlohmann::json::exception& error) {
     throw Error(path.string() + ": " + base::reason_of(error));
@@ -133,7 +141,7 @@ SeriesFacts facts_of(const data::TimeSeriesSet& train) {
 }
 
 void apply(const SeriesFacts& facts, data::TimeSeriesSet& set, const std::string& file) {
-  data::standardise(set.values, set.channels, facts.scaling);
+  data::standardise(set, facts.scaling);
   check_range(facts, set, file);
   if (set.times.empty()) return;
   for (int64_t i = 0; i < set.cases(); ++i) {
@@ -168,9 +176,11 @@ void align_channels(const SeriesFacts& facts, data::TimeSeriesSet& set, const st
       throw Error(file + ": channel " + name + " of the training series is missing");
     source.push_back(static_cast<size_t>(found - set.channel_names.begin()));
   }
-  const std::vector<float> before = set.values;
-  for (size_t i = 0; i < before.size(); i += wanted.size()) {
-    for (size_t c = 0; c < wanted.size(); ++c) set.values[i + c] = before[i + source[c]];
+  for (std::vector<float>* numbers : {&set.values, &set.remainders}) {
+    const std::vector<float> before = *numbers;
+    for (size_t i = 0; i < before.size(); i += wanted.size()) {
+      for (size_t c = 0; c < wanted.size(); ++c) (*numbers)[i + c] = before[i + source[c]];
+    }
   }
   set.channel_names = wanted;
 }

@@ -11,6 +11,7 @@
 #include "tasks/ksvd.h"
 #include "tasks/time_series/augment.h"
 #include "tasks/time_series/batches.h"
+#include "tasks/time_series/data_notes.h"
 #include "tasks/time_series/predict.h"
 
 namespace primal::tasks {
@@ -98,7 +99,7 @@ const data::TimeSeriesSet& TimeSeriesTask::chosen(const DataChoice& choice, bool
 }
 
 models::SeriesBatch TimeSeriesTask::batch_from(const data::TimeSeriesSet& set, std::span<const int64_t> cases) const {
-  return batch_of(set, cases, facts_.tokens, config_.model.pooling == models::Pooling::flatten);
+  return batch_of(set, cases, facts_.tokens, is_padded_full());
 }
 
 std::unique_ptr<train::Batch> TimeSeriesTask::batch(std::vector<int64_t> examples, base::Random random) const {
@@ -131,18 +132,32 @@ Evaluation TimeSeriesTask::evaluate_file(const std::filesystem::path& file) {
 
 Evaluation TimeSeriesTask::evaluate(const data::TimeSeriesSet& set) {
   Examiner examiner(set, facts_);
-  const std::vector<int64_t> cases = first_cases(set, 0);
+  in_batches(set, first_cases(set, 0), [&](auto cases, const auto& answer) { examiner.add(cases, answer); });
+  return examiner.result();
+}
+
+std::vector<int64_t> TimeSeriesTask::cases_of(const data::TimeSeriesSet& set, const DataChoice& choice) const {
+  std::vector<int64_t> cases = first_cases(set, choice.examples);
+  if (choice.tokens == 0) return cases;
+  int64_t tokens = 0;
+  const auto is_over = [&](int64_t i) { return (tokens += tokens_of(set, i)) > choice.tokens; };
+  const auto first_over = std::ranges::find_if(cases, is_over);
+  cases.erase(std::max(first_over, std::min(cases.begin() + 1, cases.end())), cases.end());
+  return cases;
+}
+
+void TimeSeriesTask::in_batches(const data::TimeSeriesSet& set, std::span<const int64_t> cases,
+                                const AnswerTaker& take) {
   const auto step = static_cast<size_t>(evaluation_batch(facts_.tokens));
   for (size_t first = 0; first < cases.size(); first += step) {
-    const std::span<const int64_t> some = std::span(cases).subspan(first, std::min(step, cases.size() - first));
-    examiner.add(some, model_->forward(batch_from(set, some)));
+    const std::span<const int64_t> some = cases.subspan(first, std::min(step, cases.size() - first));
+    take(some, model_->forward(batch_from(set, some)));
   }
-  return examiner.result();
 }
 
 void TimeSeriesTask::forward(const DataChoice& choice) {
   const data::TimeSeriesSet& set = chosen(choice, /*with_answers=*/false);
-  model_->forward(batch_from(set, first_cases(set, choice.examples)));
+  in_batches(set, cases_of(set, choice), [](auto, const auto&) {});
 }
 
 nlohmann::json TimeSeriesTask::facts() const { return to_json(facts_); }
@@ -160,8 +175,23 @@ std::string TimeSeriesTask::description() const {
 }
 
 std::vector<std::string> TimeSeriesTask::notes() const {
-  if (!looks_at_times(config_) || facts_.has_times.value_or(false)) return {};
-  return {"model.time is bochner, but the training file has no times: steps count as evenly spaced"};
+  std::vector<std::string> notes = data_->notes;
+  if (looks_at_times(config_) && !facts_.has_times.value_or(false)) {
+    notes.emplace_back("model.time is bochner, but the training file has no times: steps count as evenly spaced");
+  }
+  if (const auto note = cut_note(data_->validation, facts_.tokens, "validation series")) notes.push_back(*note);
+  if (data_->test) {
+    if (const auto note = cut_note(*data_->test, facts_.tokens, "TEST series")) notes.push_back(*note);
+  }
+  return notes;
+}
+
+std::vector<std::string> TimeSeriesTask::notes_on(const DataChoice& choice) {
+  const bool is_test = !choice.file && choice.part == Part::test;
+  const data::TimeSeriesSet& set = chosen(choice, /*with_answers=*/true);
+  std::vector<std::string> notes = is_test && source_ ? source_->notes() : std::vector<std::string>();
+  if (const auto note = cut_note(set, facts_.tokens, is_test ? "TEST series" : "series")) notes.push_back(*note);
+  return notes;
 }
 
 std::unique_ptr<Task> TimeSeriesTask::whole() {
@@ -170,15 +200,13 @@ std::unique_ptr<Task> TimeSeriesTask::whole() {
   return std::unique_ptr<Task>(new TimeSeriesTask(config_, opening, source()));
 }
 
-std::vector<std::string> TimeSeriesTask::notes(const DataChoice& choice) {
-  return source_ && !choice.file && choice.part == Part::test ? source_->notes() : std::vector<std::string>{};
-}
-
 std::string TimeSeriesTask::describe(const DataChoice& choice) {
   const data::TimeSeriesSet& set = chosen(choice, /*with_answers=*/false);
   constexpr const char* kNames[] = {" TRAIN", " validation part", " TEST"};
   const std::string name = choice.file ? choice.file->string() : facts_.name + kNames[static_cast<size_t>(choice.part)];
-  return name + ", " + std::to_string(first_cases(set, choice.examples).size()) + " series";
+  const size_t count = cases_of(set, choice).size();
+  const bool is_fewer = count < first_cases(set, choice.examples).size();
+  return name + ", " + std::to_string(count) + " series" + (is_fewer ? " (no more, because they are long)" : "");
 }
 
 std::vector<std::string> TimeSeriesTask::predict(const PredictRequest& request, const LineWriter& write) {

@@ -1,6 +1,8 @@
 // Classification of time series, or regression.
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -27,7 +29,7 @@ class TimeSeriesTask : public Task {
   std::string description() const override;
   std::vector<std::string> notes() const override;
   std::unique_ptr<Task> whole() override;
-  std::vector<std::string> notes(const DataChoice& choice) override;
+  std::vector<std::string> notes_on(const DataChoice& choice) override;
   std::string describe(const DataChoice& choice) override;
   void forward(const DataChoice& choice) override;
   Evaluation evaluate_file(const std::filesystem::path& file) override;
@@ -39,6 +41,16 @@ class TimeSeriesTask : public Task {
   SeriesData& source();
   const data::TimeSeriesSet& part(Part part);
   const data::TimeSeriesSet& chosen(const DataChoice& choice, bool with_answers);
+  // Those of the choice.
+  std::vector<int64_t> cases_of(const data::TimeSeriesSet& set, const DataChoice& choice) const;
+  bool is_padded_full() const { return config_.model.pooling == models::Pooling::flatten; }
+  // What a case costs the model.
+  int64_t tokens_of(const data::TimeSeriesSet& set, int64_t i) const {
+    return is_padded_full() ? facts_.tokens : std::min(set.length(i), facts_.tokens);
+  }
+  // As many at a time as fit into bounded memory.
+  using AnswerTaker = std::function<void(std::span<const int64_t>, const models::Classification&)>;
+  void in_batches(const data::TimeSeriesSet& set, std::span<const int64_t> cases, const AnswerTaker& take);
   models::SeriesBatch batch_from(const data::TimeSeriesSet& set, std::span<const int64_t> cases) const;
   Evaluation evaluate(const data::TimeSeriesSet& set);
 

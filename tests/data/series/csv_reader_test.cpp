@@ -127,6 +127,8 @@ std::vector<Broken> broken_files() {
       rows("a,0,1\n", "2: expected 4 cells as in the header, got 3"),
       rows("a,0,1,u,\n", "2: expected 4 cells as in the header, got 5"),
       rows("a\n", "2: expected 4 cells as in the header, got 1"),
+      rows("a,0,u\n", "2: expected 4 cells as in the header, got 3"),
+      rows("a,0,1,u\na,1,2,3,u\n", "3: expected 4 cells as in the header, got 5"),
       rows(",0,1,u\n", "2: expected the id of a series, got nothing"),
       rows("\"a,0,1,u\n", "2: expected a closing quote on the same line, got \"\\\"a,0,1,u\""),
       rows("\"a\"b,0,1,u\n", "2: expected the end of the cell after the closing quote, got \"\\\"a\\\"b\""),

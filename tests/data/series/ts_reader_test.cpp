@@ -114,6 +114,9 @@ Broken lines(const std::string& text, const std::string& expected) {
 /// A file without labels.
 Broken values(const std::string& text, const std::string& expected) { return {"@data\n" + text, expected}; }
 
+const std::string kNeedsClassLabel =
+    "; if that is the class of the series, the head needs a line @classLabel true and the names of the classes";
+
 std::vector<Broken> broken_files() {
   return {
       {"", "a.ts: is empty, expected a .ts file"},
@@ -144,7 +147,7 @@ std::vector<Broken> broken_files() {
       lines("1,2:dwn\n", "a.ts:4: expected a class of @classLabel such as \"down\", got \"dwn\""),
       lines("1,2:\n", "a.ts:4: expected a class of @classLabel such as \"up\", got \"\""),
       lines("1,2\n", "a.ts:4: expected values, ':' and a class label, got \"1,2\""),
-      lines("1,2:3,4:up\n", "a.ts:4: expected 1 channels, got 2"),
+      lines("1,2:3,4:up\n", "a.ts:4: expected 1 channel, got 2"),
       lines("1:up\n\n1,a:up\n", "a.ts:6: channel 1, value 2: expected a number, got \"a\""),
       lines("1,\0:up\n"s, "a.ts:4: expected text, got a zero byte at column 3 (is the file binary or UTF-16?)"),
       lines(":up\n", "a.ts:4: channel 1, value 1: expected a number, got nothing"),
@@ -155,7 +158,10 @@ std::vector<Broken> broken_files() {
       values("(0,1),(1,2)\n",
              "a.ts:2: expected series without time stamps; write series with times as CSV with a time column, got "
              "\"(0\""),
-      values("1,2:3\n", "a.ts:2: channel 2: expected 2 values as in channel 1, got 1"),
+      values("1,2:3\n", "a.ts:2: channel 2: expected 2 values as in channel 1, got 1" + kNeedsClassLabel),
+      values("1,2:3,4:up\n", "a.ts:2: channel 3, value 1: expected a number, got \"up\"" + kNeedsClassLabel),
+      {"@dimensions 1\n@data\n1:2\n",
+       "a.ts:3: expected 1 channel as @dimensions in line 1 says, got 2" + kNeedsClassLabel},
       values("1,2:3,4:5,6,7\n", "a.ts:2: channel 3: expected 2 values as in channel 1, got 3"),
       values("1,2:\n", "a.ts:2: channel 2, value 1: expected a number, got nothing"),
       values("1,,2\n", "a.ts:2: channel 1, value 2: expected a number, got nothing"),
@@ -163,12 +169,12 @@ std::vector<Broken> broken_files() {
       values("1,2:3,inf\n", "a.ts:2: channel 2, value 2: expected a finite number, got \"inf\""),
       values("-Infinity\n", "a.ts:2: channel 1, value 1: expected a finite number, got \"-Infinity\""),
       values("1,1e39\n", "a.ts:2: channel 1, value 2: expected a number up to 3.4e38, got \"1e39\""),
-      values("1,2:3,4\n1:2:3\n", "a.ts:3: expected 2 channels, got 3"),
+      values("1,2:3,4\n1:2:3\n", "a.ts:3: expected 2 channels, got 3" + kNeedsClassLabel),
       values("1\x1b[31m\n", "a.ts:2: channel 1, value 1: expected a number, got \"1\\u001b[31m\""),
       values("\xff\n", "a.ts:2: channel 1, value 1: expected a number, got \"\xef\xbf\xbd\""),
       values(std::string(1000, 'x') + "\n",
              "a.ts:2: channel 1, value 1: expected a number, got \"" + std::string(80, 'x') + "...\""),
-      {"@dimensions 3\n@data\n1:2\n", "a.ts:3: expected 3 channels, got 2"},
+      {"@dimensions 3\n@data\n1:2\n", "a.ts:3: expected 3 channels as @dimensions in line 1 says, got 2"},
       {"@equalLength true\n@data\n1,2\n1\n", "a.ts:4: expected a series of length 2, got 1"},
       {"@seriesLength 3\n@data\n1,2,3\n1,2\n", "a.ts:4: expected a series of length 3, got 2"},
   };
@@ -181,5 +187,11 @@ TEST_P(BrokenTs, IsRefusedWithLineAndValue) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, BrokenTs, testing::ValuesIn(broken_files()));
+
+TEST(TsReader, WrongDimensionsAreSaidAlsoWhereLabelsAreOptional) {
+  const std::string text = "@dimensions 3\n@classLabel true up down\n@data\n1,2:3,4:up\n";
+  EXPECT_EQ(error_of([&] { from_ts(text, {.labels_optional = true}); }),
+            "a.ts:4: expected 3 channels as @dimensions in line 1 says, got 2 and class \"up\"");
+}
 
 }  // namespace
