@@ -27,7 +27,6 @@ int run(const Options& options) {
   } else {
     print_text(to_text(result));
   }
-  for (const std::string& note : result.notes) std::fprintf(stderr, "primal eval: note: %s\n", note.c_str());
   return 0;
 }
 
