@@ -21,7 +21,7 @@ struct Options {
 
 int run(const Options& options) {
   const tasks::EvalResult result = tasks::evaluate_run(options.run, options.file, options.data, options.threads);
-  for (const std::string& note : result.notes) std::fprintf(stderr, "primal eval: %s\n", note.c_str());
+  for (const std::string& note : result.notes) print_text("primal eval: " + note + "\n", stderr);
   if (options.json) {
     print_json(to_json(result));
   } else {

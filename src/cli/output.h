@@ -19,7 +19,9 @@ inline void print_json(const nlohmann::json& json) {
 }
 
 /// Tables and sentences. Names in them come from files: the terminal must show and not obey them.
-inline void print_text(std::string_view text) { std::fputs(base::printable(text, /*lines=*/true).c_str(), stdout); }
+inline void print_text(std::string_view text, std::FILE* stream = stdout) {
+  std::fputs(base::printable(text, /*lines=*/true).c_str(), stream);
+}
 
 /// Hands what was printed to the system. Output that could not be written must not pass for success: throws Failure.
 inline void flush_output() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/output.h"
 
 namespace primal::cli {
 
@@ -20,7 +21,7 @@ void add_report(CLI::App& app, Command& chosen) {
   command->add_option("--output", *output, "default: RUN/report.html of the first");
   command->callback([&chosen, runs, output] {
     chosen = [runs, output] {
-      std::printf("%s\n", tasks::write_report({runs->begin(), runs->end()}, *output).string().c_str());
+      print_text(tasks::write_report({runs->begin(), runs->end()}, *output).string() + "\n");
       return 0;
     };
   });

@@ -40,14 +40,14 @@ tasks::SweepRequest request_of(const Options& options) {
 
 int run(const tasks::SweepRequest& request, bool json) {
   const tasks::SweepSummary summary = tasks::sweep(request, [](const std::string& line) {
-    std::fprintf(stderr, "%s\n", line.c_str());
+    print_text(line + "\n", stderr);
     std::fflush(stderr);
   });
   if (json) {
     print_json(tasks::to_json(summary.results));
   } else {
-    std::fputs(report::sweep_table(summary.results).c_str(), stdout);
-    std::printf("report %s\n", (summary.folder / "sweep.html").string().c_str());
+    print_text(report::sweep_table(summary.results));
+    print_text("report " + (summary.folder / "sweep.html").string() + "\n");
   }
   if (summary.interrupted) {
     std::fprintf(stderr, "interrupted; the same command goes on where it stopped\n");

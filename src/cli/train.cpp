@@ -53,7 +53,7 @@ void print_presets() {
 // A page that cannot be written does not spoil a run that is done.
 void write_page(const std::filesystem::path& folder) {
   try {
-    std::printf("report %s\n", tasks::write_report({folder}).string().c_str());
+    print_text("report " + tasks::write_report({folder}).string() + "\n");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "primal train: no report: %s\n", base::in_one_line(error).c_str());
   }
@@ -67,7 +67,8 @@ int report(const tasks::TrainSummary& summary, const Options& options) {
                  data.empty() ? "" : (" --data " + base::shell_word(data)).c_str());
     return kInterrupted;
   }
-  std::printf("run directory %s\n", folder.c_str());
+  print_text("run directory " + folder + "
+");
   if (!options.no_report) write_page(summary.folder);
   return 0;
 }

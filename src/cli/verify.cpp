@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/format.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 
@@ -16,10 +17,10 @@ namespace primal::cli {
 namespace {
 
 void print(const std::string& file, const tasks::Verification& result) {
-  std::printf("%s\n  %s, %s\n", file.c_str(), result.variant.c_str(), result.sizes.c_str());
+  print_text(file + "\n  " + result.variant + ", " + result.sizes + "\n");
   std::printf("  %-26s %10s %10s\n", "largest relative error", "double", "float");
   for (const auto& tensor : result.tensors) {
-    std::printf("  %-26s %10.1e %10.1e%s%s\n", tensor.name.c_str(), tensor.in_double, tensor.in_float,
+    std::printf("  %s %10.1e %10.1e%s%s\n", base::padded(tensor.name, 26).c_str(), tensor.in_double, tensor.in_float,
                 tensor.double_is_ok ? "" : "  above 1e-10 in double",
                 tensor.float_is_ok ? "" : "  above 1.3e-6 relative + 1e-5 absolute in float");
   }

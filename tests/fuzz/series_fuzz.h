@@ -49,6 +49,7 @@ inline void check(const data::TimeSeriesSet& set, std::size_t text_size) {
   require(set.ids.size() == cases, "every case has an id");
   require(set.values.size() == steps * static_cast<std::size_t>(set.channels), "every step has all channels");
   require(set.values.size() <= text_size, "a value takes at least a byte of the text");
+  require(set.remainders.empty() || set.remainders.size() == set.values.size(), "all values or none have a remainder");
   require(set.times.empty() || set.times.size() == steps, "all steps or none have a time");
   require(set.labels.empty() || set.labels.size() == cases, "all cases or none have a label");
   require(set.targets.empty() || set.targets.size() == cases, "all cases or none have a target");
@@ -67,7 +68,7 @@ inline void check(const data::TimeSeriesSet& set, std::size_t text_size) {
 /// A set that was read can be prepared like any other.
 inline void prepare(data::TimeSeriesSet set) {
   data::interpolate_missing(set);
-  data::standardise(set.values, set.channels, data::scaling_of(set));
+  data::standardise(set, data::scaling_of(set));
   for (const float value : set.values) require(std::isfinite(value), "a prepared value is finite");
   require(data::time_scaling_of(set).step > 0, "the median step is positive");
   const data::Split split = data::split(set, 0.2, 1);

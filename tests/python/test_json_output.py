@@ -34,7 +34,7 @@ def as_json(answer, code=0):
 
 def test_eval_of_classes(data, trained):
     facts = as_json(run("eval", trained, "--data", data, "--json"))
-    assert facts.keys() == {"what", "metric", "score", "evaluation"}
+    assert facts.keys() == {"what", "metric", "score", "evaluation", "notes"}
     assert facts["what"] == f"PrimalFormer of {trained} on Tiny TEST, 30 series"
     assert facts["metric"] == ACCURACY
     test = result(trained)["test"]
@@ -123,6 +123,8 @@ def test_data_info_of_a_set(folder, tmp_path):
             "file": part["file"],
             "cases": len(series),
             "channels": 2,
+            "channel_names": [],
+            "notes": [],
             "shortest": min(lengths),
             "longest": max(lengths),
             "mean_length": pytest.approx(sum(lengths) / len(lengths)),

@@ -115,3 +115,10 @@ def test_names_of_files_and_classes_do_not_reach_the_terminal_raw(tmp_path):
     ):
         assert not any(ord(c) < 32 and c != "\n" for c in text), text
     assert f"{shown:16}" in evaluation.stdout
+
+
+def test_a_name_of_two_lines_gives_a_message_of_one(tmp_path):
+    file = tmp_path / "two\nlines.csv"
+    file.write_text("series,x\n1,one\n")
+    name = str(file).replace("\n", "\\x0a")
+    assert the_error(run("data", "info", file), "data") == f'{name}:2: column 2: expected a number, got "one"'

@@ -1,10 +1,10 @@
 // Channels that vary little around a large number, as 1e9 + sin(t) does: a float would lose what they say.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <vector>
 
-#include "data/series/series_reader.h"
+#include "data/series/series.h"
 
 namespace primal::data {
 

@@ -10,12 +10,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "data/series/line_source.h"
+#include "data/series/series.h"
 #include "data/series/time_series.h"
 
 namespace primal::data {
@@ -25,18 +25,6 @@ struct ReadOptions {
   bool labels_optional = false;
   /// Of a whole file: remainders of every channel, not only of those where floats lose too much.
   bool all_remainders = false;
-};
-
-/// One case.
-struct Series {
-  std::string id;    ///< a .ts file numbers its cases from 0
-  int64_t line = 0;  ///< of the file where it begins, from 1
-  int64_t length = 0;
-  std::vector<float> values;      ///< [length, channels]; NaN = missing
-  std::vector<float> remainders;  ///< [length, channels]: what a float loses of each value
-  std::vector<double> times;      ///< [length], strictly increasing; empty = evenly spaced
-  std::optional<std::string> label;
-  std::optional<double> target;
 };
 
 /// What the head of a file says.
