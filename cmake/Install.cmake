@@ -1,9 +1,15 @@
 # cmake --install: library, headers and find_package(primal); or, for the Python wheel, the library alone.
 option(PRIMAL_PYTHON_PACKAGE "Install libprimal.so into the Python package instead of a prefix" OFF)
 
+# site-packages/primal/lib/libprimal.so finds site-packages/torch/lib
+set(package_rpath "$ORIGIN/../../torch/lib")
+if(PRIMAL_BUILT)
+  install(PROGRAMS ${PRIMAL_BUILT}/libprimal.so DESTINATION lib)
+  install(CODE "file(RPATH_SET FILE \"\${CMAKE_INSTALL_PREFIX}/lib/libprimal.so\" NEW_RPATH [[${package_rpath}]])")
+  return()
+endif()
 if(PRIMAL_PYTHON_PACKAGE)
-  # site-packages/primal/lib/libprimal.so finds site-packages/torch/lib
-  set_target_properties(primal PROPERTIES INSTALL_RPATH "$ORIGIN/../../torch/lib")
+  set_target_properties(primal PROPERTIES INSTALL_RPATH "${package_rpath}")
   install(TARGETS primal LIBRARY DESTINATION lib)
   return()
 endif()

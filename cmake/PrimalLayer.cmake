@@ -23,11 +23,18 @@ function(primal_add_layer name)
   foreach(used IN LISTS arg_USES)
     target_include_directories(${target} PRIVATE $<TARGET_PROPERTY:primal_${used},INTERFACE_INCLUDE_DIRECTORIES>)
   endforeach()
+  primal_unite(${target})
   if(arg_TENSORS)
     primal_use_torch(${target} tensors)
   elseif(arg_MODULES)
     primal_use_torch(${target} modules)
   endif()
+endfunction()
+
+# Most of the time that a file takes goes into LibTorch's templates, once for all files that are compiled at once. Files
+# with options of their own are compiled alone.
+function(primal_unite target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${PRIMAL_UNITY} UNITY_BUILD_BATCH_SIZE 6)
 endfunction()
 
 # Precompiled headers, each made once and reused by every target with the same flags. They hold what nearly every file of

@@ -37,13 +37,13 @@ Character first_character(std::string_view text) {
   return {code, bytes};
 }
 
-struct Range {
+struct CodeRange {
   char32_t first;
   char32_t last;
 };
 
 /// The blocks of Unicode's EastAsianWidth.txt that matter; wcwidth() would need the program to set its locale.
-constexpr std::array<Range, 10> kTwoColumns = {{{0x1100, 0x115F},
+constexpr std::array<CodeRange, 10> kTwoColumns = {{{0x1100, 0x115F},
                                                 {0x2E80, 0x303E},
                                                 {0x3041, 0xA4CF},
                                                 {0xAC00, 0xD7A3},
@@ -53,17 +53,17 @@ constexpr std::array<Range, 10> kTwoColumns = {{{0x1100, 0x115F},
                                                 {0xFFE0, 0xFFE6},
                                                 {0x1F300, 0x1FAFF},
                                                 {0x20000, 0x3FFFD}}};
-constexpr std::array<Range, 5> kNoColumn = {
+constexpr std::array<CodeRange, 5> kNoColumn = {
     {{0x0300, 0x036F}, {0x200B, 0x200F}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}}};
 
 /// C0, delete and C1; marks, embeddings and overrides of the direction of writing; separators of lines.
-constexpr std::array<Range, 6> kControls = {
+constexpr std::array<CodeRange, 6> kControls = {
     {{0x00, 0x1F}, {0x7F, 0x9F}, {0x061C, 0x061C}, {0x200E, 0x200F}, {0x2028, 0x202E}, {0x2066, 0x2069}}};
 
 template <typename Ranges>
 bool is_in(const Ranges& ranges, char32_t code) {
   return std::any_of(ranges.begin(), ranges.end(),
-                     [code](const Range& range) { return range.first <= code && code <= range.last; });
+                     [code](const CodeRange& range) { return range.first <= code && code <= range.last; });
 }
 
 int columns(char32_t code) { return is_in(kNoColumn, code) ? 0 : is_in(kTwoColumns, code) ? 2 : 1; }

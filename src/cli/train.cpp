@@ -67,8 +67,7 @@ int report(const tasks::TrainSummary& summary, const Options& options) {
                  data.empty() ? "" : (" --data " + base::shell_word(data)).c_str());
     return kInterrupted;
   }
-  print_text("run directory " + folder + "
-");
+  print_text("run directory " + folder + "\n");
   if (!options.no_report) write_page(summary.folder);
   return 0;
 }

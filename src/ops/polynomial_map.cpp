@@ -16,8 +16,8 @@ namespace {
 
 constexpr int64_t kMostFeatures = 65536;
 
-std::mutex mutex;  // of all tables of monomials
-[[maybe_unused]] const bool survives_fork = fork_waits_for<mutex>();
+std::mutex tables_mutex;  // of all tables of monomials
+[[maybe_unused]] const bool tables_survive_fork = fork_waits_for<tables_mutex>();
 
 // Steps to the next non-decreasing tuple with entries below d; false after the last.
 bool next_tuple(std::vector<int64_t>& tuple, int64_t d) {
@@ -56,7 +56,7 @@ int64_t Polynomial::width(int64_t d) const {
 }
 
 const Polynomial::Monomials& Polynomial::monomials(int64_t d) const {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(tables_mutex);
   if (const auto found = monomials_.find(d); found != monomials_.end()) return found->second;
   const int64_t p = width(d);
   Monomials result{at::empty({degree_, p}, at::kLong), at::empty({p}, at::kDouble)};

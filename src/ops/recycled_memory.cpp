@@ -49,8 +49,8 @@ char* new_block(size_t bytes) {
   return block;
 }
 
-std::mutex mutex;  // of the recycler
-[[maybe_unused]] const bool survives_fork = fork_waits_for<mutex>();
+std::mutex recycler_mutex;
+[[maybe_unused]] const bool recycler_survives_fork = fork_waits_for<recycler_mutex>();
 
 class Recycler final : public c10::Allocator {
  public:
@@ -64,12 +64,12 @@ class Recycler final : public c10::Allocator {
   void copy_data(void* to, const void* from, size_t count) const override { default_copy_data(to, from, count); }
 
   RecycledBytes bytes() {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(recycler_mutex);
     return {used_, waiting_};
   }
 
   void release() {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(recycler_mutex);
     let_go_until(0);
     most_used_ = used_;
   }
@@ -83,7 +83,7 @@ class Recycler final : public c10::Allocator {
   static void give_back(Block* block);
 
   Block take(size_t bytes) {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(recycler_mutex);
     // The smallest one that is large enough, unless more than a quarter of it would be idle.
     const auto fitting = waiting_blocks_.lower_bound(bytes);
     if (fitting != waiting_blocks_.end() && fitting->first <= bytes + bytes / 3) {
@@ -136,7 +136,7 @@ Recycler& recycler() {
 
 void Recycler::give_back(Block* block) {
   Recycler& own = recycler();
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(recycler_mutex);
   ASAN_POISON_MEMORY_REGION(block->data, block->bytes);
   own.used_ -= block->bytes;
   own.waiting_ += block->bytes;

@@ -38,9 +38,18 @@ def installed_package(tmp_path_factory) -> Path:
     """The distribution, built from the checkout and installed into a folder of its own."""
     target = tmp_path_factory.mktemp("site")
     pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--target", target)
-    # Its own build folder stays, so that a second run compiles nothing.
-    run(*pip, "--config-settings", f"build-dir={ROOT / 'build' / 'wheel'}", ROOT, cwd=target)
+    # Its own build folder stays, so that a second run compiles nothing. Unless ./test wheel asks for more, the library is
+    # the one that the tests use.
+    settings = [f"build-dir={ROOT / 'build' / 'wheel'}"]
+    if "PRIMAL_WHEEL_FROM_SOURCE" not in os.environ:
+        settings = [f"build-dir={target / 'build'}", f"cmake.define.PRIMAL_BUILT={ROOT / 'build' / 'release'}"]
+    run(*pip, *(word for setting in settings for word in ("--config-settings", setting)), ROOT, cwd=target)
     return target
+
+
+def run_path(library):
+    sections = run("readelf", "-d", library, cwd=library.parent)
+    return re.search(r"R(?:UN)?PATH.*\[(.*)\]", sections)[1]
 
 
 def test_the_installed_package_works_without_the_checkout(installed_package):
@@ -53,6 +62,7 @@ def test_the_installed_package_works_without_the_checkout(installed_package):
     module, library = output.split()
     assert Path(module).is_relative_to(installed_package)
     assert Path(library).is_relative_to(installed_package)
+    assert run_path(Path(library)) == "$ORIGIN/../../torch/lib"
     assert list(installed_package.glob("primal_attention-*.dist-info"))
 
 

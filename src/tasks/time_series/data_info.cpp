@@ -13,11 +13,11 @@ namespace primal::tasks {
 
 namespace {
 
-constexpr size_t kNamesShown = 40;  // --json has all
+constexpr size_t kChannelsShown = 40;  // --json has all
 
 std::string to_text(const std::string& part, const data::Summary& summary) {
   std::string text = part + "\n" + base::printed("  cases     %ld\n  channels  %ld", summary.cases, summary.channels);
-  if (!summary.channel_names.empty()) text += ": " + some_of(summary.channel_names, kNamesShown);
+  if (!summary.channel_names.empty()) text += ": " + some_of(summary.channel_names, kChannelsShown);
   text += "\n";
   text += base::printed("  lengths   %ld to %ld, mean %.1f\n", summary.shortest, summary.longest, summary.mean_length);
   text += base::printed("  missing   %ld values\n", summary.missing);
