@@ -5,18 +5,22 @@ out, terms = layer(x, lengths=lengths)
 loss = task_loss(out) + primal.ksvd_loss(terms, eta=0.1)
 """
 
-from primal.attention import PrimalAttention, Scores, State, padding_mask
+from primal._inputs import padding_mask
+from primal.attention import PrimalAttention, Scores, State
 from primal.encoder_layer import EncoderLayer
 from primal.importing import import_reference
 from primal.ksvd import KsvdTerms, ksvd_loss
 from primal.memory import release_memory
+from primal.multihead import MultiheadPrimalAttention, collect_terms
 
 __all__ = [
     "EncoderLayer",
     "KsvdTerms",
+    "MultiheadPrimalAttention",
     "PrimalAttention",
     "Scores",
     "State",
+    "collect_terms",
     "import_reference",
     "ksvd_loss",
     "padding_mask",

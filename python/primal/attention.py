@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from primal import _library as _library  # loads torch.ops.primal
 from primal import reference
+from primal._inputs import Lengths, check_tokens, one_mask
 from primal.ksvd import KsvdTerms
 from primal.untouched import any_global_hook, untouched
 
@@ -32,19 +33,6 @@ class Scores(NamedTuple):
     r: Tensor  # [B, H, Nk, s]
     we_x: Tensor  # [B or 1, H, p, s]
     wr_x: Tensor
-
-
-def padding_mask(lengths: Tensor, tokens: int) -> Tensor:
-    """True where token >= length. lengths: [B] integers -> [B, tokens] bool"""
-    if lengths.dim() != 1 or lengths.is_floating_point() or lengths.dtype == torch.bool:
-        raise ValueError(f"padding_mask: lengths must be integers [B], got {lengths.dtype} {list(lengths.shape)}")
-    if not torch.compiler.is_compiling() and lengths.numel() > 0:  # looking at values would break a graph
-        low, high = int(lengths.min()), int(lengths.max())
-        if low < 0:
-            raise ValueError(f"padding_mask: length {low} is negative")
-        if high > tokens:
-            raise ValueError(f"padding_mask: length {high} is above the {tokens} tokens")
-    return torch.arange(tokens, device=lengths.device)[None, :] >= lengths[:, None]
 
 
 class PrimalAttention(nn.Module):
@@ -168,8 +156,8 @@ class PrimalAttention(nn.Module):
         *,
         key_padding_mask: Tensor | None = None,
         query_padding_mask: Tensor | None = None,
-        lengths: Tensor | None = None,
-        key_lengths: Tensor | None = None,
+        lengths: Lengths | None = None,
+        key_lengths: Lengths | None = None,
     ) -> tuple[Tensor, KsvdTerms]:
         """query: [B, Nq, D]; key: [B, Nk, D] for cross-attention, else self-attention.
 
@@ -192,8 +180,8 @@ class PrimalAttention(nn.Module):
         *,
         key_padding_mask: Tensor | None = None,
         query_padding_mask: Tensor | None = None,
-        lengths: Tensor | None = None,
-        key_lengths: Tensor | None = None,
+        lengths: Lengths | None = None,
+        key_lengths: Lengths | None = None,
     ) -> Scores:
         """The scores e and r of the same pass, for analysis."""
         masks = self._masks(query, key, query_padding_mask, key_padding_mask, lengths, key_lengths)
@@ -215,12 +203,13 @@ class PrimalAttention(nn.Module):
         """The next tokens [B, T, D] of a causal layer after `state`: their output and the state after them."""
         if not self.causal:
             raise ValueError("primal_attention: only a causal layer has a state")
+        mask, _ = self._masks(tokens, None, None, key_padding_mask, None, None, name="tokens")
         if self._is_plain():
             _check_state(state, tokens)
-            result = self._in_plain_pytorch(tokens, None, (key_padding_mask, None), reference.Past(*state))
+            result = self._in_plain_pytorch(tokens, None, (mask, None), reference.Past(*state))
             return result.out, State(*result.past)
         out, *after = torch.ops.primal.attention_step(
-            tokens, None, *self._parameters_now(), key_padding_mask, None, **self._switches(), **state._asdict()
+            tokens, None, *self._parameters_now(), mask, None, **self._switches(), **state._asdict()
         )
         return out, State(*after)
 
@@ -274,14 +263,12 @@ class PrimalAttention(nn.Module):
         """The pass by PyTorch's own functions. The operator's checks are made here."""
         if self.causal and key is not None:
             raise ValueError("primal_attention: causal attention takes one sequence, got a key as well")
-        for name, x, mask in (("query", query, masks[0]), ("key", query if key is None else key, masks[1])):
+        for name, x in {"query": query, "key": query if key is None else key}.items():
             if x.dtype not in (torch.float32, torch.float64, torch.bfloat16):
                 raise TypeError(f"primal_attention: {name} must be float32, float64 or bfloat16, got {x.dtype}")
             if x.dim() != 3 or x.shape[0] != query.shape[0] or x.shape[2] != self.embed_dim:
                 expected = f"[{query.shape[0]}, N, {self.embed_dim}]"
                 raise ValueError(f"primal_attention: {name} must be [B, N, D] = {expected}, got {list(x.shape)}")
-            if mask is not None:
-                check_mask(f"primal_attention: {name}_padding_mask", mask, x)
         maps = reference.Maps(
             self.q_proj, self.k_proj, self.we, self.wr, self.lambda_(), self.score_proj, self.out_proj
         )
@@ -305,24 +292,21 @@ class PrimalAttention(nn.Module):
         key: Tensor | None,
         query_mask: Tensor | None,
         key_mask: Tensor | None,
-        lengths: Tensor | None,
-        key_lengths: Tensor | None,
+        lengths: Lengths | None,
+        key_lengths: Lengths | None,
+        name: str = "query",
     ) -> tuple[Tensor | None, Tensor | None]:
+        check_tokens("PrimalAttention", name, query)
         if key is None:  # one sequence: its mask may come under either name
             if key_lengths is not None:
                 raise ValueError("PrimalAttention: key_lengths without a key; self-attention takes lengths")
-            return _one_of("key_padding_mask", key_mask, query_mask, lengths, query), None
+            masks = {"key_padding_mask": key_mask, "query_padding_mask": query_mask}
+            return one_mask("PrimalAttention", query, masks, {"lengths": lengths}), None
+        check_tokens("PrimalAttention", "key", key)
         return (
-            _one_of("query_padding_mask", query_mask, None, lengths, query),
-            _one_of("key_padding_mask", key_mask, None, key_lengths, key),
+            one_mask("PrimalAttention", query, {"query_padding_mask": query_mask}, {"lengths": lengths}),
+            one_mask("PrimalAttention", key, {"key_padding_mask": key_mask}, {"key_lengths": key_lengths}),
         )
-
-
-def _one_of(name: str, mask: Tensor | None, other: Tensor | None, lengths: Tensor | None, x: Tensor) -> Tensor | None:
-    given = [m for m in (mask, other) if m is not None]
-    if len(given) + (lengths is not None) > 1:
-        raise ValueError(f"PrimalAttention: give {name} or lengths, not several of them")
-    return padding_mask(lengths, x.shape[1]) if lengths is not None else next(iter(given), None)
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
@@ -338,13 +322,6 @@ def _feature_width(feature_map: str | Callable[[Tensor], Tensor], head_dim: int)
 
 def _in_python(feature_map: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     return feature_map if callable(feature_map) else reference.feature_map(feature_map)
-
-
-def check_mask(name: str, mask: Tensor, x: Tensor) -> None:
-    if mask.dtype != torch.bool:
-        raise TypeError(f"{name} must be bool (true = padded), got {mask.dtype}")
-    if mask.shape != x.shape[:2]:
-        raise ValueError(f"{name} must be [B, N] = {list(x.shape[:2])}, got {list(mask.shape)}")
 
 
 def _check_state(state: State, tokens: Tensor) -> None:

@@ -8,7 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from primal.attention import PrimalAttention, check_mask, padding_mask
+from primal._inputs import Lengths, check_mask, check_tokens, one_mask
+from primal.attention import PrimalAttention
 from primal.ksvd import KsvdTerms
 from primal.untouched import untouched
 
@@ -79,18 +80,26 @@ class EncoderLayer(nn.Module):
         self.norm2 = nn.LayerNorm(embed_dim, **factory)
 
     def forward(
-        self, x: Tensor, padding: Tensor | None = None, unread: Tensor | None = None, *, lengths: Tensor | None = None
+        self,
+        x: Tensor,
+        key_padding_mask: Tensor | None = None,
+        unread: Tensor | None = None,
+        *,
+        lengths: Lengths | None = None,
+        padding: Tensor | None = None,
     ) -> tuple[Tensor, KsvdTerms]:
-        """x: [B, N, D]; padding: [B, N] bool, True = padded, or lengths: [B]. Padded tokens are taken for 0, unless the
-        attention ignores padding: whatever stands in them, even NaN, reaches no other token and no gradient.
+        """x: [B, N, D]; key_padding_mask: [B, N] bool, True = padded, or lengths: [B]. Padded tokens are taken for 0, unless
+        the attention ignores padding: whatever stands in them, even NaN, reaches no other token and no gradient.
 
         unread: [B, N] bool, tokens whose output nobody reads, such as the padded ones below a head that drops them. The
-        output is 0 there, and the operator saves what lies behind the attention's scores.
+        output is 0 there, and the operator saves what lies behind the attention's scores. padding: an older name of
+        key_padding_mask.
         """
-        if lengths is not None:
-            if padding is not None:
-                raise ValueError("EncoderLayer: give padding or lengths, not both")
-            padding = padding_mask(lengths, x.size(1))
+        check_tokens("EncoderLayer", "x", x)
+        masks = {"key_padding_mask": key_padding_mask, "padding": padding}
+        padding = one_mask("EncoderLayer", x, masks, {"lengths": lengths})
+        if unread is not None:
+            check_mask("EncoderLayer", "unread", unread, x)
         if self._can_fuse(x):
             return self._fused(x, padding, unread)
         out, terms = self._composed(x, padding)
@@ -152,8 +161,6 @@ class EncoderLayer(nn.Module):
         return out, KsvdTerms(*terms)
 
     def _composed(self, x: Tensor, padding: Tensor | None) -> tuple[Tensor, KsvdTerms]:
-        if padding is not None:
-            check_mask("EncoderLayer: padding", padding, x)
         if padding is not None and getattr(self.attention, "padding", self._padding) == "respect":
             # NaN times the zero gradient of a padded token would reach the gradients of norms and linear maps.
             x = x.masked_fill(padding.unsqueeze(-1), 0)

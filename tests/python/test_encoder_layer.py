@@ -243,7 +243,7 @@ def test_padding_and_lengths_are_the_same():
     lengths = torch.tensor([4, 9])
     by_mask = layer(x, primal.padding_mask(lengths, 9))[0]
     assert torch.equal(layer(x, lengths=lengths)[0], by_mask)
-    with pytest.raises(ValueError, match="not both"):
+    with pytest.raises(ValueError, match="EncoderLayer: key_padding_mask and lengths say the same"):
         layer(x, primal.padding_mask(lengths, 9), lengths=lengths)
 
 

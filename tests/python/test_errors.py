@@ -6,7 +6,7 @@ import pytest
 import torch
 from attention_cases import DIFFERENTIABLE, make_layer, random_arguments, random_tokens
 
-from primal import ksvd_loss, padding_mask
+from primal import EncoderLayer, ksvd_loss, padding_mask
 
 KNOWN_MAPS = "known: polynomial(degree), cosine, exponential, identity"
 
@@ -163,7 +163,7 @@ def test_key_padding_needs_a_key():
 def test_padding_is_given_once(other):
     mask = torch.zeros(2, 5).bool()
     padding = {"lengths": torch.tensor([5, 5]), "query_padding_mask": mask}[other]
-    with refuses(ValueError, "give key_padding_mask or lengths, not several of them"):
+    with refuses(ValueError, f"PrimalAttention: key_padding_mask and {other} say the same; give one of them"):
         make_layer()(random_tokens(2, 5), key_padding_mask=mask, **{other: padding})
 
 
@@ -173,10 +173,82 @@ def test_lengths_are_a_row_of_integers(lengths):
         make_layer()(random_tokens(2, 5), lengths=lengths)
 
 
-@pytest.mark.parametrize(("length", "message"), [(6, "length 6 is above the 5 tokens"), (-1, "length -1 is negative")])
+@pytest.mark.parametrize(("length", "message"), [(6, "6 is above the 5 tokens"), (-1, "-1 is negative")])
 def test_lengths_lie_within_the_sequence(length, message):
-    with refuses(ValueError, f"padding_mask: {message}"):
+    with refuses(ValueError, f"padding_mask: lengths: {message}"):
         padding_mask(torch.tensor([5, length]), 5)
+
+
+def encoder_layer():
+    return EncoderLayer(12, 3, 4, 5, feed_forward=8)
+
+
+LAYERS = {"PrimalAttention": lambda: make_layer(dtype=torch.float32), "EncoderLayer": encoder_layer}
+MASK_NAMES = [
+    ("PrimalAttention", "key_padding_mask"),
+    ("PrimalAttention", "query_padding_mask"),
+    ("EncoderLayer", "key_padding_mask"),
+    ("EncoderLayer", "padding"),
+    ("EncoderLayer", "unread"),
+]
+
+
+@pytest.mark.parametrize(("owner", "name"), MASK_NAMES)
+@pytest.mark.parametrize(
+    ("mask", "message"),
+    [
+        (torch.zeros(2, 6).bool(), "must be [B, N] = [2, 5], got [2, 6]"),
+        (torch.zeros(5).bool(), "must be [B, N] = [2, 5], got [5]"),
+        (torch.zeros(2, 5), "must be bool (True = padded), got torch.float32"),
+        ([[False] * 5] * 2, "must be a bool tensor, got list"),
+    ],
+    ids=["size", "dimensions", "dtype", "list"],
+)
+def test_mask_is_refused_by_the_name_it_came_under(owner, name, mask, message):
+    with refuses((TypeError, ValueError), f"{owner}: {name} {message}"):
+        LAYERS[owner]()(random_tokens(2, 5, dtype=torch.float32), **{name: mask})
+
+
+def test_step_names_its_own_arguments():
+    layer = make_layer(causal=True)
+    with refuses(ValueError, "PrimalAttention: key_padding_mask must be [B, N] = [2, 1], got [2, 2]"):
+        layer.step(random_tokens(2, 1), layer.initial_state(2), key_padding_mask=torch.zeros(2, 2).bool())
+    with refuses(TypeError, "PrimalAttention: tokens must be a tensor, got list"):
+        layer.step([1.0], layer.initial_state(2))
+
+
+@pytest.mark.parametrize(("owner", "name"), [("PrimalAttention", "query"), ("EncoderLayer", "x")])
+def test_tokens_that_are_none(owner, name):
+    layer, x = LAYERS[owner](), random_tokens(2, 5, dtype=torch.float32)
+    with refuses(TypeError, f"{owner}: {name} must be a tensor, got numpy.ndarray"):
+        layer(x.numpy())
+    with refuses(ValueError, f"{owner}: {name} must be [B, N, D], got [5, 12]"):
+        layer(x[0], lengths=[5])
+    with refuses(TypeError, f"{owner}: {name} is a nested tensor"):
+        layer(torch.nested.as_nested_tensor([x[0], x[1, :3]]))
+
+
+@pytest.mark.parametrize("owner", LAYERS)
+def test_lengths_may_be_a_list(owner):
+    layer, x = LAYERS[owner](), random_tokens(2, 5, dtype=torch.float32)
+    assert torch.equal(layer(x, lengths=[5, 3])[0], layer(x, lengths=torch.tensor([5, 3]))[0])
+    for lengths, message in (
+        ([5], "must be [B] = [2], got [1]"),
+        ([5, 6], ": 6 is above the 5 tokens"),
+        ([5.0, 3.0], "must be integers [B], got torch.float32 [2]"),
+        ("ab", "must be integers [B], got str"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=rf"^{owner}: lengths ?{re.escape(message)}$"):
+            layer(x, lengths=lengths)
+
+
+def test_encoder_layer_takes_its_mask_under_both_names():
+    layer, x, mask = encoder_layer(), random_tokens(2, 5, dtype=torch.float32), padding_mask([5, 3], 5)
+    expected = layer(x, mask)[0]
+    assert torch.equal(layer(x, key_padding_mask=mask)[0], expected)
+    assert torch.equal(layer(x, padding=mask)[0], expected)
+    with refuses(ValueError, "EncoderLayer: key_padding_mask and padding say the same; give one of them"):
+        layer(x, mask, padding=mask)
 
 
 def test_ksvd_loss_refuses_no_layer_and_an_unknown_reduction():

@@ -1,0 +1,81 @@
+"""Checks of what a caller gives. Each message names the argument under which it came."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+Lengths = Tensor | Sequence[int]
+
+
+def padding_mask(lengths: Lengths, tokens: int) -> Tensor:
+    """True where token >= length. lengths: [B] integers, a tensor or a list -> [B, tokens] bool"""
+    return _mask_of_lengths("padding_mask: lengths", lengths, tokens)
+
+
+def check_tensor(owner: str, name: str, x: object) -> None:
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{owner}: {name} must be a tensor, got {_kind(x)}")
+    if x.is_nested:
+        raise TypeError(f"{owner}: {name} is a nested tensor; pad it and say which tokens are padded")
+
+
+def check_tokens(owner: str, name: str, x: object) -> None:
+    check_tensor(owner, name, x)
+    if isinstance(x, Tensor) and x.dim() != 3:
+        raise ValueError(f"{owner}: {name} must be [B, N, D], got {list(x.shape)}")
+
+
+def check_mask(owner: str, name: str, mask: object, x: Tensor) -> None:
+    """mask: [B, N] bool for x: [B, N, D]"""
+    if not isinstance(mask, Tensor):
+        raise TypeError(f"{owner}: {name} must be a bool tensor, got {_kind(mask)}")
+    if mask.dtype != torch.bool:
+        raise TypeError(f"{owner}: {name} must be bool (True = padded), got {mask.dtype}")
+    # In a graph the operators compare the sizes, which need not be known yet.
+    if not torch.compiler.is_compiling() and mask.shape != x.shape[:2]:
+        raise ValueError(f"{owner}: {name} must be [B, N] = {list(x.shape[:2])}, got {list(mask.shape)}")
+
+
+def one_mask(
+    owner: str, x: Tensor, masks: Mapping[str, Tensor | None], lengths: Mapping[str, Lengths | None]
+) -> Tensor | None:
+    """The mask of the tokens x, which may come under any of these names, or as lengths."""
+    given = {name: value for name, value in {**masks, **lengths}.items() if value is not None}
+    if len(given) > 1:
+        raise ValueError(f"{owner}: {' and '.join(given)} say the same; give one of them")
+    for name, value in given.items():
+        if name in lengths:
+            return _mask_of_lengths(f"{owner}: {name}", value, x.shape[1], x)
+        check_mask(owner, name, value, x)
+        return masks[name]
+    return None
+
+
+def _mask_of_lengths(name: str, lengths: Lengths, tokens: int, x: Tensor | None = None) -> Tensor:
+    try:
+        given = torch.as_tensor(lengths, device=None if x is None or isinstance(lengths, Tensor) else x.device)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"{name} must be integers [B], got {_kind(lengths)}") from None
+    if given.dim() != 1 or given.is_floating_point() or given.is_complex() or given.dtype == torch.bool:
+        raise ValueError(f"{name} must be integers [B], got {given.dtype} {list(given.shape)}")
+    if not torch.compiler.is_compiling():  # looking at values would break a graph
+        if x is not None and len(given) != len(x):
+            raise ValueError(f"{name} must be [B] = [{len(x)}], got [{len(given)}]")
+        if given.numel() > 0:
+            _check_range(name, int(given.min()), int(given.max()), tokens)
+    return torch.arange(tokens, device=given.device)[None, :] >= given[:, None]
+
+
+def _check_range(name: str, low: int, high: int, tokens: int) -> None:
+    if low < 0:
+        raise ValueError(f"{name}: {low} is negative")
+    if high > tokens:
+        raise ValueError(f"{name}: {high} is above the {tokens} tokens")
+
+
+def _kind(value: object) -> str:
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
