@@ -10,6 +10,8 @@
 #pragma once
 
 #include <torch/nn/cloneable.h>
+#include <torch/nn/modules/common.h>
+#include <torch/nn/modules/container/any_value.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/pimpl.h>
 
@@ -101,6 +103,9 @@ class PRIMAL_API PrimalAttentionImpl : public torch::nn::Cloneable<PrimalAttenti
   torch::nn::Linear q_proj{nullptr}, k_proj{nullptr}, score_proj{nullptr}, out_proj{nullptr};
   torch::Tensor we, wr;  ///< [H, n, s] or [H, p, s]
   torch::Tensor lam;     ///< [H, s], in the form of options().lambda
+
+ protected:
+  FORWARD_HAS_DEFAULT_ARGS({1, torch::nn::AnyValue(AttentionInputs())})  // in a torch::nn::AnyModule
 
  private:
   PrimalAttentionOptions options_;

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from primal._inputs import Lengths, check_mask, check_tokens, one_mask
-from primal.attention import PrimalAttention
+from primal.attention import PrimalAttention, State
 from primal.ksvd import KsvdTerms
 from primal.untouched import untouched
 
@@ -88,8 +88,8 @@ class EncoderLayer(nn.Module):
         lengths: Lengths | None = None,
         padding: Tensor | None = None,
     ) -> tuple[Tensor, KsvdTerms]:
-        """x: [B, N, D]; key_padding_mask: [B, N] bool, True = padded, or lengths: [B]. Padded tokens are taken for 0, unless
-        the attention ignores padding: whatever stands in them, even NaN, reaches no other token and no gradient.
+        """x: [B, N, D]; key_padding_mask: [B, N] bool, True = padded, or lengths: [B]. Padded tokens are taken for 0,
+        unless the attention ignores padding: whatever stands in them, even NaN, reaches no other token and no gradient.
 
         unread: [B, N] bool, tokens whose output nobody reads, such as the padded ones below a head that drops them. The
         output is 0 there, and the operator saves what lies behind the attention's scores. padding: an older name of
@@ -104,6 +104,22 @@ class EncoderLayer(nn.Module):
             return self._fused(x, padding, unread)
         out, terms = self._composed(x, padding)
         return out if unread is None else out.masked_fill(unread.unsqueeze(-1), 0), terms
+
+    def initial_state(self, batch_size: int) -> State:
+        """The state before the first token of a causal layer."""
+        return self.attention.initial_state(batch_size)
+
+    @torch.no_grad()
+    def step(self, tokens: Tensor, state: State, *, key_padding_mask: Tensor | None = None) -> tuple[Tensor, State]:
+        """The next tokens [B, T, D] of a causal layer after `state`: their output and the state after them.
+
+        Equal to the full pass in evaluation mode, whatever the mode.
+        """
+        check_tokens("EncoderLayer", "tokens", tokens)
+        mask = one_mask("EncoderLayer", tokens, {"key_padding_mask": key_padding_mask}, {})
+        tokens = self._cleared(tokens, mask)
+        attended, after = self.attention.step(self._attention_input(tokens), state, key_padding_mask=mask)
+        return self._behind_attention(tokens, attended, training=False), after
 
     def extra_repr(self) -> str:
         order = "norm_first" if self.norm_first else "norm_last"
@@ -161,23 +177,34 @@ class EncoderLayer(nn.Module):
         return out, KsvdTerms(*terms)
 
     def _composed(self, x: Tensor, padding: Tensor | None) -> tuple[Tensor, KsvdTerms]:
-        if padding is not None and getattr(self.attention, "padding", self._padding) == "respect":
-            # NaN times the zero gradient of a padded token would reach the gradients of norms and linear maps.
-            x = x.masked_fill(padding.unsqueeze(-1), 0)
-        attended, terms = self.attention(self.norm1(x) if self.norm_first else x, key_padding_mask=padding)
-        middle = x + self._drop(attended)
+        x = self._cleared(x, padding)
+        attended, terms = self.attention(self._attention_input(x), key_padding_mask=padding)
+        return self._behind_attention(x, attended, self.training), terms
+
+    def _cleared(self, x: Tensor, padding: Tensor | None) -> Tensor:
+        """NaN times the zero gradient of a padded token would reach the gradients of norms and linear maps."""
+        if padding is None or getattr(self.attention, "padding", self._padding) == "ignore":
+            return x
+        return x.masked_fill(padding.unsqueeze(-1), 0)
+
+    def _attention_input(self, x: Tensor) -> Tensor:
+        return self.norm1(x) if self.norm_first else x
+
+    def _behind_attention(self, x: Tensor, attended: Tensor, training: bool) -> Tensor:
+        """Residuals, norms and the feed-forward part. Only training draws dropout."""
+
+        def drop(y: Tensor) -> Tensor:
+            return F.dropout(y, self.dropout, training)
+
+        def feed_forward(y: Tensor) -> Tensor:
+            inner = self.linear1(y)
+            return drop(self.linear2(drop(F.gelu(inner) if self.activation == "gelu" else F.relu(inner))))
+
+        middle = x + drop(attended)
         if self.norm_first:
-            return middle + self._feed_forward(self.norm2(middle)), terms
+            return middle + feed_forward(self.norm2(middle))
         middle = self.norm1(middle)
-        return self.norm2(middle + self._feed_forward(middle)), terms
-
-    def _feed_forward(self, x: Tensor) -> Tensor:
-        inner = self.linear1(x)
-        activated = F.gelu(inner) if self.activation == "gelu" else F.relu(inner)
-        return self._drop(self.linear2(self._drop(activated)))
-
-    def _drop(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.dropout, self.training)
+        return self.norm2(middle + feed_forward(middle))
 
 
 def _dropout_seeds() -> list[int]:

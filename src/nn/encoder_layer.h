@@ -10,11 +10,9 @@
 #include <optional>
 
 #include "nn/attention/attention.h"
-#include "ops/attention/arguments.h"
+#include "nn/encoder_parts.h"
 
 namespace primal::nn {
-
-enum class Activation { gelu, relu };
 
 struct EncoderLayerOptions {
   AttentionOptions attention{};
@@ -56,12 +54,9 @@ class EncoderLayerImpl : public torch::nn::Cloneable<EncoderLayerImpl> {
   torch::nn::LayerNorm norm1{nullptr}, norm2{nullptr};
 
  private:
-  AttentionResult fused(const ops::AttentionArguments& arguments, const std::optional<torch::Tensor>& unread);
-  AttentionResult composed(const torch::Tensor& x, const std::optional<torch::Tensor>& padding);
-  void check(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) const;
-  torch::Tensor attention_input(const torch::Tensor& x) { return options_.norm_first ? norm1(x) : x; }
-  torch::Tensor cleared(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) const;
-  torch::Tensor behind_attention(const torch::Tensor& x, const torch::Tensor& attended, bool training);
+  AttentionResult composed(const EncoderParts& parts, const torch::Tensor& x,
+                           const std::optional<torch::Tensor>& padding);
+  EncoderParts parts(bool training);
 
   EncoderLayerOptions options_;
 };

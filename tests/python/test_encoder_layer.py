@@ -304,3 +304,23 @@ def test_operator_errors():
         torch.ops.primal.encoder_layer(x, parameters, None, torch.zeros(2, 9), **switches)
     with pytest.raises(ValueError, match="3 seeds"):
         torch.ops.primal.encoder_layer(x, parameters, None, **(switches | {"seeds": [1]}))
+
+
+@pytest.mark.parametrize("norm_first", [False, True], ids=["post", "pre"])
+@pytest.mark.parametrize("padded", [False, True])
+def test_steps_of_a_causal_layer_are_its_full_pass(norm_first, padded):
+    layer = make_layer(causal=True, norm_first=norm_first, dropout=0.4)  # which decoding has not, whatever the mode
+    x, mask = torch.randn(2, 9, 24), torch.rand(2, 9) < 0.3 if padded else None
+    state, parts = layer.initial_state(2), []
+    for first, last in ((0, 1), (1, 5), (5, 9)):
+        part = slice(first, last)
+        out, state = layer.step(x[:, part], state, key_padding_mask=None if mask is None else mask[:, part])
+        parts.append(out)
+    torch.testing.assert_close(torch.cat(parts, 1), layer.eval()(x, mask)[0].detach())
+    assert state.count.tolist() == ([9, 9] if mask is None else (~mask).sum(1).tolist())
+
+
+def test_only_a_causal_layer_steps():
+    layer = make_layer()
+    with pytest.raises(ValueError, match="only a causal layer has a state"):
+        layer.step(torch.randn(2, 1, 24), layer.initial_state(2))

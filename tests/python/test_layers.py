@@ -27,11 +27,14 @@ WITHOUT_LIBTORCH = ("base", "kernels", "run", "report")
 # Public headers live in include/primal/; this is the layer that implements each.
 PUBLIC = {
     "attention": "nn",
+    "encoder_layer": "nn",
     "feature_map": "ops",
     "import_reference": "models",
     "ksvd": "nn",
     "memory": "ops",
+    "operators": "ops",
     "safetensors": "data",
+    "sequential": "nn",
 }
 FREE = {"error", "export"}
 FAMILIES = sorted(path.name for path in (SOURCE / "tasks").iterdir() if path.is_dir())
