@@ -1,5 +1,6 @@
 // Runs a model that Python exported (torch._inductor.aoti_compile_and_package), without Python: docs/exporting.md.
 //   run_exported model.pt2 BATCH TOKENS WIDTH
+#include <ATen/ATen.h>
 #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
 
 #include <cstdio>
@@ -18,7 +19,8 @@ int main(int count, char** arguments) {
   const at::Tensor x = at::linspace(-1, 1, sizes[0] * sizes[1] * sizes[2], at::kFloat).reshape(sizes);
   for (const at::Tensor& out : model.run({x})) {
     std::printf("%s", out.dim() == 0 ? "[]" : "");
-    for (int64_t i = 0; i < out.dim(); ++i) std::printf("%s%lld", i == 0 ? "[" : ", ", static_cast<long long>(out.size(i)));
+    for (int64_t i = 0; i < out.dim(); ++i)
+      std::printf("%s%lld", i == 0 ? "[" : ", ", static_cast<long long>(out.size(i)));
     std::printf("%s sum %.6f\n", out.dim() == 0 ? "" : "]", out.sum().item<double>());
   }
 }

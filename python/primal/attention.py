@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from primal import _library as _library  # loads torch.ops.primal
 from primal import reference
+from primal._export import register_for_export
 from primal._inputs import Lengths, check_tokens, one_mask
 from primal.ksvd import KsvdTerms
 from primal.untouched import any_global_hook, untouched
@@ -35,6 +36,10 @@ class Scores(NamedTuple):
     wr_x: Tensor
 
 
+register_for_export(State)
+register_for_export(Scores)
+
+
 class PrimalAttention(nn.Module):
     """Drop-in attention layer. Input [B, N, D] -> output [B, N, D] and the layer's KSVD terms.
 
@@ -57,7 +62,8 @@ class PrimalAttention(nn.Module):
             1.6 to 1.13 ("legacy") rounded, to compare with checkpoints of those.
         implementation: "auto": the operators of the C++ library; "plain": PyTorch's own functions, slower, for what the
             operators do not have: torch.func (grad, vjp, jacrev, jvp, vmap of them), forward mode, second derivatives.
-            "auto" takes that path too when a linear map has hooks or is not a plain nn.Linear any more.
+            "auto" takes that path too in torch.onnx.export, and when a linear map has hooks or is not a plain
+            nn.Linear any more.
 
     Example::
 
@@ -134,14 +140,16 @@ class PrimalAttention(nn.Module):
     def _reset_scores(self) -> None:
         for weight in (self.we, self.wr):
             # QR has no bfloat16 form.
-            drawn = torch.empty_like(weight, dtype=torch.float64 if weight.dtype == torch.float64 else torch.float32)
+            wide = torch.float64 if weight.dtype == torch.float64 else torch.float32
+            drawn = torch.empty(weight.shape, dtype=wide, device=weight.device)
             for block in [drawn] if self.init == "reference" else drawn:
                 nn.init.orthogonal_(block)
-            weight.copy_(drawn)
-        self.lam.uniform_(0, 1)
+            _assign(weight, drawn)
+        lam = torch.rand(self.lam.shape, dtype=self.lam.dtype, device=self.lam.device)
         if self.lambda_form != "squared":  # the same Lambda to begin with; log has no finite value at 0
-            target = self.lam.square().clamp_min(1e-6)
-            self.lam.copy_(target.log() if self.lambda_form == "exp" else target.expm1().log())
+            target = lam.square().clamp_min(1e-6)
+            lam = target.log() if self.lambda_form == "exp" else target.expm1().log()
+        _assign(self.lam, lam)
 
     def lambda_(self) -> Tensor:
         """Lambda of the KSVD objective, positive. -> [H, s]"""
@@ -184,6 +192,7 @@ class PrimalAttention(nn.Module):
         key_lengths: Lengths | None = None,
     ) -> Scores:
         """The scores e and r of the same pass, for analysis."""
+        self._check_whole("scores")
         masks = self._masks(query, key, query_padding_mask, key_padding_mask, lengths, key_lengths)
         if self._is_plain():
             result = self._in_plain_pytorch(query, key, masks)
@@ -201,9 +210,14 @@ class PrimalAttention(nn.Module):
     @torch.no_grad()
     def step(self, tokens: Tensor, state: State, *, key_padding_mask: Tensor | None = None) -> tuple[Tensor, State]:
         """The next tokens [B, T, D] of a causal layer after `state`: their output and the state after them."""
+        mask, _ = self._masks(tokens, None, None, key_padding_mask, None, None, name="tokens")
+        return self._step(tokens, state, mask)
+
+    def _step(self, tokens: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
+        """Called without gradient: one no_grad inside another could not be exported."""
         if not self.causal:
             raise ValueError("primal_attention: only a causal layer has a state")
-        mask, _ = self._masks(tokens, None, None, key_padding_mask, None, None, name="tokens")
+        self._check_whole("step")
         if self._is_plain():
             _check_state(state, tokens)
             result = self._in_plain_pytorch(tokens, None, (mask, None), reference.Past(*state))
@@ -218,6 +232,13 @@ class PrimalAttention(nn.Module):
         causal = ", causal" if self.causal else ""
         name = getattr(self.feature_map, "__name__", self.feature_map)
         return f"{self.embed_dim}, {self.num_heads}, rank={self.rank}{rows}, feature_map={name}{causal}"
+
+    def _check_whole(self, method: str) -> None:
+        if hasattr(self.we, "device_mesh"):
+            raise RuntimeError(
+                f"PrimalAttention: FSDP gathers the weights for forward only; for this call, first "
+                f'torch.distributed.fsdp.register_fsdp_forward_method(module, "{method}")'
+            )
 
     def _parameters_now(self) -> reference.Parameters:
         return reference.Parameters(
@@ -249,6 +270,7 @@ class PrimalAttention(nn.Module):
         return (
             self.implementation == "plain"
             or callable(self.feature_map)
+            or torch.onnx.is_in_onnx_export()  # ONNX has no such operator
             or any_global_hook()
             or not untouched(self, ("q_proj", "k_proj", "score_proj", "out_proj"), nn.Linear)
         )
@@ -333,3 +355,12 @@ def _check_state(state: State, tokens: Tensor) -> None:
                 f"primal_attention: state {name} must be {dtype} {expected} on {tokens.device}, "
                 f"got {part.dtype} {list(part.shape)} on {part.device}"
             )
+
+
+def _assign(parameter: Tensor, value: Tensor) -> None:
+    """parameter = value, also where FSDP holds a part of it on each rank: then the first rank's value."""
+    if hasattr(parameter, "device_mesh"):
+        from torch.distributed.tensor import distribute_tensor
+
+        value = distribute_tensor(value, parameter.device_mesh, parameter.placements)
+    parameter.copy_(value)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.fx.experimental.symbolic_shapes import guard_or_true
 
 from primal._inputs import Lengths, check_mask, check_tokens, one_mask
 from primal.attention import PrimalAttention, State
@@ -79,6 +80,10 @@ class EncoderLayer(nn.Module):
         self.norm1 = nn.LayerNorm(embed_dim, **factory)
         self.norm2 = nn.LayerNorm(embed_dim, **factory)
 
+    def reset_parameters(self) -> None:
+        for part in (self.attention, self.linear1, self.linear2, self.norm1, self.norm2):
+            part.reset_parameters()
+
     def forward(
         self,
         x: Tensor,
@@ -118,7 +123,7 @@ class EncoderLayer(nn.Module):
         check_tokens("EncoderLayer", "tokens", tokens)
         mask = one_mask("EncoderLayer", tokens, {"key_padding_mask": key_padding_mask}, {})
         tokens = self._cleared(tokens, mask)
-        attended, after = self.attention.step(self._attention_input(tokens), state, key_padding_mask=mask)
+        attended, after = self.attention._step(self._attention_input(tokens), state, mask)
         return self._behind_attention(tokens, attended, training=False), after
 
     def extra_repr(self) -> str:
@@ -134,7 +139,7 @@ class EncoderLayer(nn.Module):
             and self.linear1.weight.dtype == x.dtype
             and self.attention.feature_map == "cosine"
             and not self.attention.causal
-            and x.numel() > 0
+            and guard_or_true(x.numel() > 0)
             and not torch.is_autocast_enabled("cpu")
             and not (drops and torch.compiler.is_compiling())  # drawing the seeds would break the graph
         )

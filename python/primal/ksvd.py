@@ -8,6 +8,8 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from primal._export import register_for_export
+
 
 class KsvdTerms(NamedTuple):
     """Terms of one layer, [B] each; float32 when the tokens are bfloat16."""
@@ -19,6 +21,9 @@ class KsvdTerms(NamedTuple):
     def objective(self) -> Tensor:
         """J = Le + Lr - Tr, zero at a stationary point of the kernel SVD. -> [B]"""
         return self.le + self.lr - self.tr
+
+
+register_for_export(KsvdTerms)
 
 
 def ksvd_loss(

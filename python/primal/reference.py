@@ -19,6 +19,7 @@ from typing import Literal, NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 FeatureMap = Callable[[Tensor], Tensor]
 
@@ -156,14 +157,18 @@ def legacy_ranks(length: Tensor, n: int) -> Tensor:
 
 
 def position_of_rank(valid: Tensor, rank: Tensor) -> Tensor:
-    """Position of the rank-th valid token. valid: [B, N] bool, rank: [B, m] -> [B, m]."""
-    position = torch.searchsorted(valid.long().cumsum(1), rank + 1)
-    return position.clamp_max(max(valid.shape[1] - 1, 0))
+    """Position of the rank-th valid token, 0 if there are fewer. valid: [B, N] bool, rank: [B, m] -> [B, m]."""
+    tokens = valid.shape[1]
+    slot = torch.where(
+        valid, valid.long().cumsum(1) - 1, tokens
+    )  # those that are not valid share one behind the others
+    position = torch.arange(tokens, device=valid.device).expand_as(slot)
+    return rank.new_zeros(valid.shape[0], tokens + 1).scatter(1, slot, position).gather(1, rank)
 
 
 def take(x: Tensor, position: Tensor) -> Tensor:
     """Rows of x [B, N, ...] at position [B, m]; zeros when there is no row to take."""
-    if x.shape[1] == 0:
+    if guard_or_false(x.shape[1] == 0):
         return x.new_zeros(x.shape[0], position.shape[1], *x.shape[2:])
     index = position.reshape(*position.shape, *[1] * (x.dim() - 2)).expand(-1, -1, *x.shape[2:])
     return x.gather(1, index)

@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+
+import primal
 
 ROOT = Path(__file__).parents[2]
 
@@ -71,10 +74,33 @@ def test_the_python_example_learns_with_the_installed_package(installed_package)
     check_training(run(sys.executable, example, cwd=installed_package, PYTHONPATH=str(installed_package)))
 
 
-def test_the_cpp_example_builds_with_find_package_and_learns(tmp_path):
-    run("cmake", "--install", ROOT / "build" / "release", "--prefix", tmp_path / "prefix", cwd=tmp_path)
+@pytest.fixture(scope="module")
+def cpp_examples(tmp_path_factory) -> Path:
+    """The C++ examples, built with find_package by a linker that drops libraries of which no symbol is used."""
+    folder = tmp_path_factory.mktemp("cpp")
+    run("cmake", "--install", ROOT / "build" / "release", "--prefix", folder / "prefix", cwd=folder)
     source = ROOT / "examples" / "cpp"
-    configure = ("cmake", "-S", source, "-B", tmp_path / "build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release")
-    run(*configure, f"-DCMAKE_PREFIX_PATH={tmp_path / 'prefix'}", cwd=tmp_path)
-    run("cmake", "--build", tmp_path / "build", cwd=tmp_path)
-    check_training(run(tmp_path / "build" / "train_one_layer", cwd=tmp_path))
+    configure = ("cmake", "-S", source, "-B", folder / "build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release")
+    linker = "-DCMAKE_EXE_LINKER_FLAGS=-Wl,--as-needed"
+    run(*configure, linker, f"-DCMAKE_PREFIX_PATH={folder / 'prefix'}", cwd=folder)
+    run("cmake", "--build", folder / "build", cwd=folder)
+    return folder / "build"
+
+
+def test_the_cpp_example_builds_with_find_package_and_learns(cpp_examples):
+    check_training(run(cpp_examples / "train_one_layer", cwd=cpp_examples))
+
+
+def test_a_cpp_program_runs_an_exported_layer(cpp_examples, tmp_path):
+    """With AOTInductor, on sizes other than those of the export."""
+    layer = primal.EncoderLayer(16, 4, rank=3, feed_forward=32).eval()
+    sizes = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
+    program = torch.export.export(layer, (torch.randn(3, 7, 16),), dynamic_shapes={"x": sizes})
+    package = torch._inductor.aoti_compile_and_package(program, package_path=str(tmp_path / "layer.pt2"))
+    output = run(cpp_examples / "run_exported", package, 2, 40, 16, cwd=tmp_path)
+    with torch.no_grad():
+        out, terms = layer(torch.linspace(-1, 1, 2 * 40 * 16).reshape(2, 40, 16))
+    shapes = re.findall(r"^(\[.*\]) sum", output, re.M)
+    sums = [float(value) for value in re.findall(r"sum (\S+)", output)]
+    assert shapes == ["[2, 40, 16]", "[2]", "[2]", "[2]"]
+    torch.testing.assert_close(torch.tensor(sums), torch.stack([t.sum() for t in (out, *terms)]), rtol=1e-4, atol=1e-4)

@@ -11,6 +11,8 @@ namespace {
 
 AttentionArguments cast(AttentionArguments a) {
   const at::ScalarType dtype = at::autocast::get_autocast_dtype(at::kCPU);
+  TORCH_CHECK_TYPE(dtype != at::kHalf,
+                   "primal_attention: autocast to float16 is not supported; use bfloat16, or implementation=\"plain\"");
   for (at::Tensor* tensor : {&a.query, &a.q_weight, &a.k_weight, &a.score_weight, &a.out_weight}) {
     *tensor = at::autocast::cached_cast(dtype, *tensor, at::kCPU);
   }
