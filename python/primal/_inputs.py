@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -13,6 +14,30 @@ Lengths = Tensor | Sequence[int]
 def padding_mask(lengths: Lengths, tokens: int) -> Tensor:
     """True where token >= length. lengths: [B] integers, a tensor or a list -> [B, tokens] bool"""
     return _mask_of_lengths("padding_mask: lengths", lengths, tokens)
+
+
+def size(owner: str, name: str, value: object) -> int:
+    """A number of something, at least one."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"{owner}: {name} must be an integer, got {_kind(value)} {value!r}") from None
+    if isinstance(value, bool) or number < 1:
+        raise ValueError(f"{owner}: {name} must be at least 1, got {value}")
+    return number
+
+
+def probability(owner: str, name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{owner}: {name} must be a number, got {_kind(value)} {value!r}")
+    if not 0 <= value < 1:
+        raise ValueError(f"{owner}: {name} must be in [0, 1), got {value}")
+    return value
+
+
+def check_choice(owner: str, name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"{owner}: {name} must be one of {', '.join(choices)}, got {value!r}")
 
 
 def check_tensor(owner: str, name: str, x: object) -> None:

@@ -19,7 +19,7 @@ def _candidates() -> list[Path]:
 def _load() -> Path:
     for path in _candidates():
         if path.is_file():
-            torch.ops.load_library(path)
+            torch.ops.load_library(path)  # type: ignore[no-untyped-call]
             return path
     looked = ", ".join(str(p) for p in _candidates())
     raise ImportError(f"primal: libprimal.so not found; looked for {looked}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -12,11 +12,21 @@ from torch import Tensor, nn
 from primal import _library as _library  # loads torch.ops.primal
 from primal import reference
 from primal._export import register_for_export
-from primal._inputs import Lengths, check_tokens, one_mask
+from primal._inputs import Lengths, check_choice, check_tokens, one_mask, size
 from primal.ksvd import KsvdTerms
 from primal.untouched import any_global_hook, untouched
 
 ROWS_PER_RANK = 10  # the published default of rank_multi
+_DEFAULTS = {
+    "causal": False,
+    "padding": "respect",
+    "bias": True,
+    "trace": "raw",
+    "lambda_form": "squared",
+    "init": "reference",
+    "sampling": "exact",
+    "implementation": "auto",
+}
 
 
 class State(NamedTuple):
@@ -24,7 +34,7 @@ class State(NamedTuple):
 
     q_sum: Tensor  # [B, D] float64: a float32 sum would drift from the full pass
     k_sum: Tensor
-    count: Tensor  # [B] int64
+    count: Tensor  # type: ignore[assignment]  # [B] int64; hides tuple.count
 
 
 class Scores(NamedTuple):
@@ -94,10 +104,10 @@ class PrimalAttention(nn.Module):
     ) -> None:
         super().__init__()
         data_dependent = not causal if data_dependent is None else data_dependent
-        rows = ROWS_PER_RANK * rank if rows is None else rows
-        for name, value in {"embed_dim": embed_dim, "num_heads": num_heads, "rank": rank, "rows": rows}.items():
-            if value < 1:
-                raise ValueError(f"PrimalAttention: {name} must be at least 1, got {value}")
+        embed_dim = size("PrimalAttention", "embed_dim", embed_dim)
+        num_heads = size("PrimalAttention", "num_heads", num_heads)
+        rank = size("PrimalAttention", "rank", rank)
+        rows = ROWS_PER_RANK * rank if rows is None else size("PrimalAttention", "rows", rows)
         if embed_dim % num_heads:
             raise ValueError(f"PrimalAttention: embed_dim {embed_dim} is not divisible by {num_heads} heads")
         if causal and data_dependent:
@@ -105,23 +115,25 @@ class PrimalAttention(nn.Module):
                 "PrimalAttention: causal attention needs data-independent weights: "
                 "data-dependent ones are made from the whole sequence"
             )
-        _check_choice("padding", padding, ("respect", "ignore"))
-        _check_choice("trace", trace, ("raw", "data_dependent"))
-        _check_choice("lambda_form", lambda_form, ("squared", "softplus", "exp"))
-        _check_choice("init", init, ("reference", "per_head_orthonormal"))
-        _check_choice("sampling", sampling, ("exact", "linspace", "legacy"))
-        _check_choice("implementation", implementation, ("auto", "plain"))
+        if not (isinstance(feature_map, str) or callable(feature_map)):
+            raise TypeError(f"PrimalAttention: feature_map must be a name or a function, got {feature_map!r}")
+        check_choice("PrimalAttention", "padding", padding, ("respect", "ignore"))
+        check_choice("PrimalAttention", "trace", trace, ("raw", "data_dependent"))
+        check_choice("PrimalAttention", "lambda_form", lambda_form, ("squared", "softplus", "exp"))
+        check_choice("PrimalAttention", "init", init, ("reference", "per_head_orthonormal"))
+        check_choice("PrimalAttention", "sampling", sampling, ("exact", "linspace", "legacy"))
+        check_choice("PrimalAttention", "implementation", implementation, ("auto", "plain"))
         self.embed_dim, self.num_heads, self.rank = embed_dim, num_heads, rank
         self.feature_map, self.causal, self.data_dependent = feature_map, causal, data_dependent
         self.padding, self.trace, self.lambda_form = padding, trace, lambda_form
-        self.init, self.sampling, self.implementation = init, sampling, implementation
+        self.init, self.sampling, self.implementation, self.bias = init, sampling, implementation, bias
 
         head_dim = embed_dim // num_heads
         features = _feature_width(feature_map, head_dim)
         if implementation == "plain":
             _in_python(feature_map)  # that there is none is an error here, not at the first pass
         self.rows = rows if data_dependent else features
-        factory = {"device": device, "dtype": dtype}
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
         self.q_proj = nn.Linear(embed_dim, embed_dim, bias, **factory)
         self.k_proj = nn.Linear(embed_dim, embed_dim, bias, **factory)
         self.we = nn.Parameter(torch.empty(num_heads, self.rows, rank, **factory))
@@ -203,9 +215,9 @@ class PrimalAttention(nn.Module):
 
     def initial_state(self, batch_size: int) -> State:
         """The state before the first token of a causal layer."""
-        factory = {"device": self.we.device}
-        sums = [torch.zeros(batch_size, self.embed_dim, dtype=torch.float64, **factory) for _ in range(2)]
-        return State(*sums, torch.zeros(batch_size, dtype=torch.int64, **factory))
+        device = self.we.device
+        q_sum, k_sum = (torch.zeros(batch_size, self.embed_dim, dtype=torch.float64, device=device) for _ in range(2))
+        return State(q_sum, k_sum, torch.zeros(batch_size, dtype=torch.int64, device=device))
 
     @torch.no_grad()
     def step(self, tokens: Tensor, state: State, *, key_padding_mask: Tensor | None = None) -> tuple[Tensor, State]:
@@ -221,6 +233,7 @@ class PrimalAttention(nn.Module):
         if self._is_plain():
             _check_state(state, tokens)
             result = self._in_plain_pytorch(tokens, None, (mask, None), reference.Past(*state))
+            assert result.past is not None  # it was given
             return result.out, State(*result.past)
         out, *after = torch.ops.primal.attention_step(
             tokens, None, *self._parameters_now(), mask, None, **self._switches(), **state._asdict()
@@ -229,9 +242,12 @@ class PrimalAttention(nn.Module):
 
     def extra_repr(self) -> str:
         rows = f", rows={self.rows}" if self.data_dependent else ""
-        causal = ", causal" if self.causal else ""
         name = getattr(self.feature_map, "__name__", self.feature_map)
-        return f"{self.embed_dim}, {self.num_heads}, rank={self.rank}{rows}, feature_map={name}{causal}"
+        default = {"data_dependent": not self.causal} | _DEFAULTS
+        others = [
+            f", {option}={getattr(self, option)}" for option in default if getattr(self, option) != default[option]
+        ]
+        return f"{self.embed_dim}, {self.num_heads}, rank={self.rank}{rows}, feature_map={name}{''.join(others)}"
 
     def _check_whole(self, method: str) -> None:
         if hasattr(self.we, "device_mesh"):
@@ -255,7 +271,7 @@ class PrimalAttention(nn.Module):
             self.out_proj.bias,
         )
 
-    def _switches(self) -> dict[str, str | bool]:
+    def _switches(self) -> dict[str, Any]:
         return {
             "feature_map": self.feature_map,
             "causal": self.causal,
@@ -296,7 +312,7 @@ class PrimalAttention(nn.Module):
         )
         return reference.attention(query, key, maps, **self._reference_options(masks), past=past)
 
-    def _reference_options(self, masks: tuple[Tensor | None, Tensor | None]) -> dict:
+    def _reference_options(self, masks: tuple[Tensor | None, Tensor | None]) -> dict[str, Any]:
         return {
             "query_padding_mask": masks[0],
             "key_padding_mask": masks[1],
@@ -331,15 +347,10 @@ class PrimalAttention(nn.Module):
         )
 
 
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"PrimalAttention: {name} must be one of {', '.join(choices)}, got {value!r}")
-
-
 def _feature_width(feature_map: str | Callable[[Tensor], Tensor], head_dim: int) -> int:
     if callable(feature_map):
         return feature_map(torch.ones(1, 1, 1, head_dim)).shape[-1]
-    return torch.ops.primal_util.feature_width(feature_map, head_dim)
+    return int(torch.ops.primal_util.feature_width(feature_map, head_dim))
 
 
 def _in_python(feature_map: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
@@ -360,7 +371,8 @@ def _check_state(state: State, tokens: Tensor) -> None:
 def _assign(parameter: Tensor, value: Tensor) -> None:
     """parameter = value, also where FSDP holds a part of it on each rank: then the first rank's value."""
     if hasattr(parameter, "device_mesh"):
-        from torch.distributed.tensor import distribute_tensor
+        from torch.distributed.tensor import DTensor, distribute_tensor
 
+        assert isinstance(parameter, DTensor)
         value = distribute_tensor(value, parameter.device_mesh, parameter.placements)
     parameter.copy_(value)

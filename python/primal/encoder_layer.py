@@ -7,9 +7,9 @@ from typing import Any, Literal
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.fx.experimental.symbolic_shapes import guard_or_true
 
-from primal._inputs import Lengths, check_mask, check_tokens, one_mask
+from primal._export import is_empty
+from primal._inputs import Lengths, check_choice, check_mask, check_tokens, one_mask, probability, size
 from primal.attention import PrimalAttention, State
 from primal.ksvd import KsvdTerms
 from primal.untouched import untouched
@@ -61,19 +61,16 @@ class EncoderLayer(nn.Module):
         **attention: Any,
     ) -> None:
         super().__init__()
-        if feed_forward < 1:
-            raise ValueError(f"EncoderLayer: feed_forward must be at least 1, got {feed_forward}")
-        if not 0 <= dropout < 1:
-            raise ValueError(f"EncoderLayer: dropout must be in [0, 1), got {dropout}")
-        if activation not in ("gelu", "relu"):
-            raise ValueError(f"EncoderLayer: activation must be gelu or relu, got {activation!r}")
-        factory = {"device": device, "dtype": dtype}
+        feed_forward = size("EncoderLayer", "feed_forward", feed_forward)
+        dropout = probability("EncoderLayer", "dropout", dropout)
+        check_choice("EncoderLayer", "activation", activation, ("gelu", "relu"))
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
         self.feed_forward, self.dropout = feed_forward, dropout
         self.norm_first, self.activation = norm_first, activation
-        self.recompute = embed_dim <= RECOMPUTED_WIDTH if recompute is None else recompute
         self.attention = PrimalAttention(
             embed_dim, num_heads, rank, rows, implementation=implementation, **attention, **factory
         )
+        self.recompute = embed_dim <= RECOMPUTED_WIDTH if recompute is None else recompute
         self._padding = self.attention.padding  # of the attention, should a wrapper hide it
         self.linear1 = nn.Linear(embed_dim, feed_forward, **factory)
         self.linear2 = nn.Linear(feed_forward, embed_dim, **factory)
@@ -127,11 +124,12 @@ class EncoderLayer(nn.Module):
         return self._behind_attention(tokens, attended, training=False), after
 
     def extra_repr(self) -> str:
-        order = "norm_first" if self.norm_first else "norm_last"
-        return f"feed_forward={self.feed_forward}, dropout={self.dropout}, {order}, {self.activation}"
+        return (
+            f"feed_forward={self.feed_forward}, dropout={self.dropout}, norm_first={self.norm_first}, "
+            f"activation={self.activation}, recompute={self.recompute}"
+        )
 
     def _can_fuse(self, x: Tensor) -> bool:
-        drops = self.training and self.dropout > 0
         return (
             x.is_cpu
             and x.dtype in FUSED_DTYPES
@@ -139,14 +137,13 @@ class EncoderLayer(nn.Module):
             and self.linear1.weight.dtype == x.dtype
             and self.attention.feature_map == "cosine"
             and not self.attention.causal
-            and guard_or_true(x.numel() > 0)
+            and not any(is_empty(x, dim) for dim in range(3))
             and not torch.is_autocast_enabled("cpu")
-            and not (drops and torch.compiler.is_compiling())  # drawing the seeds would break the graph
         )
 
     def _parts_are_untouched(self) -> bool:
         """The operator reads their weights and calls none of them. It has one eps, and all biases."""
-        parts = self._modules
+        parts: dict[str, Any] = self._modules
         return (
             untouched(self, ("attention",), PrimalAttention)
             and untouched(self, ("linear1", "linear2"), nn.Linear)
@@ -176,7 +173,7 @@ class EncoderLayer(nn.Module):
             activation=self.activation,
             epsilon=self.norm1.eps,
             dropout=self.dropout if drops else 0.0,
-            seeds=_dropout_seeds() if drops else [0, 0, 0],
+            seeds=torch.randint(2**62, (3,)) if drops else None,
             recompute=self.recompute,
         )
         return out, KsvdTerms(*terms)
@@ -193,7 +190,8 @@ class EncoderLayer(nn.Module):
         return x.masked_fill(padding.unsqueeze(-1), 0)
 
     def _attention_input(self, x: Tensor) -> Tensor:
-        return self.norm1(x) if self.norm_first else x
+        normed: Tensor = self.norm1(x) if self.norm_first else x
+        return normed
 
     def _behind_attention(self, x: Tensor, attended: Tensor, training: bool) -> Tensor:
         """Residuals, norms and the feed-forward part. Only training draws dropout."""
@@ -209,13 +207,5 @@ class EncoderLayer(nn.Module):
         if self.norm_first:
             return middle + feed_forward(self.norm2(middle))
         middle = self.norm1(middle)
-        return self.norm2(middle + feed_forward(middle))
-
-
-def _dropout_seeds() -> list[int]:
-    if torch.jit.is_tracing():
-        raise RuntimeError(
-            "EncoderLayer: torch.jit.trace in training would drop the same numbers in every call; "
-            'call eval() first, or use implementation="plain"'
-        )
-    return torch.randint(2**62, (3,)).tolist()
+        out: Tensor = self.norm2(middle + feed_forward(middle))
+        return out

@@ -120,6 +120,7 @@ class MultiheadPrimalAttention(nn.Module):
         return {**self.__dict__, "_terms": None}
 
     def _batched(self, query: Tensor, key: Tensor | None, mask: Tensor | None) -> Tensor:
+        out: Tensor
         out, terms = self.attention(query, key, key_padding_mask=mask)
         if not torch.compiler.is_exporting():  # an exported program has no attributes to keep them in
             self._terms = terms

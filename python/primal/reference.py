@@ -14,12 +14,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.fx.experimental.symbolic_shapes import guard_or_false
+
+from primal._export import is_empty
 
 FeatureMap = Callable[[Tensor], Tensor]
 
@@ -72,7 +73,7 @@ class Past(NamedTuple):
 
     q_sum: Tensor  # [B, D] float64
     k_sum: Tensor
-    count: Tensor  # [B] int64
+    count: Tensor  # type: ignore[assignment]  # [B] int64; hides tuple.count
 
 
 class Result(NamedTuple):
@@ -92,7 +93,8 @@ class Result(NamedTuple):
 
 def cosine(u: Tensor) -> Tensor:
     """Unit length, so that <phi(q), phi(k)> is the cosine of q and k."""
-    return u / u.norm(dim=-1, keepdim=True).clamp_min(1e-12)
+    length: Tensor = u.norm(dim=-1, keepdim=True)
+    return u / length.clamp_min(1e-12)
 
 
 def exponential(u: Tensor) -> Tensor:
@@ -168,7 +170,7 @@ def position_of_rank(valid: Tensor, rank: Tensor) -> Tensor:
 
 def take(x: Tensor, position: Tensor) -> Tensor:
     """Rows of x [B, N, ...] at position [B, m]; zeros when there is no row to take."""
-    if guard_or_false(x.shape[1] == 0):
+    if is_empty(x, 1):
         return x.new_zeros(x.shape[0], position.shape[1], *x.shape[2:])
     index = position.reshape(*position.shape, *[1] * (x.dim() - 2)).expand(-1, -1, *x.shape[2:])
     return x.gather(1, index)
@@ -269,7 +271,7 @@ def _valid(x: Tensor, padding_mask: Tensor | None) -> Tensor:
     return ~padding_mask
 
 
-def _without_autocast(device: str) -> contextlib.AbstractContextManager:
+def _without_autocast(device: str) -> contextlib.AbstractContextManager[Any]:
     on = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
     return torch.autocast(device, enabled=False) if on else contextlib.nullcontext()
 
@@ -281,7 +283,8 @@ def _after(past: Past, q: Tensor, k: Tensor, counted: Tensor) -> Past:
 
 def _split(x: Tensor, heads: int) -> Tensor:
     """[B, N, D] -> [B, H, N, d]"""
-    return x.unflatten(-1, (heads, x.shape[-1] // heads)).transpose(1, 2)
+    heads_apart: Tensor = x.unflatten(-1, (heads, x.shape[-1] // heads))  # type: ignore[no-untyped-call]
+    return heads_apart.transpose(1, 2)
 
 
 def _merge(x: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ def untouched(owner: nn.Module, names: tuple[str, ...], kind: type[nn.Module]) -
 
 def any_global_hook() -> bool:
     """Hooks of all modules, such as a profiler's."""
-    return bool(global_hooks._has_any_global_hook())
+    return bool(global_hooks._has_any_global_hook())  # type: ignore[no-untyped-call]
 
 
 def _is_untouched(module: nn.Module | None, kind: type[nn.Module]) -> bool:

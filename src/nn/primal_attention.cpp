@@ -141,7 +141,17 @@ void PrimalAttentionImpl::pretty_print(std::ostream& stream) const {
   const PrimalAttentionOptions& o = options_;
   stream << "primal::PrimalAttention(width=" << o.width << ", heads=" << o.heads << ", rank=" << o.rank;
   if (has_data_dependent_weights(o)) stream << ", rows=" << o.rows;
-  stream << ", feature_map=" << o.feature_map << (o.causal ? ", causal" : "") << ")";
+  stream << ", feature_map=" << o.feature_map;
+  // Of the others, those that are not their default.
+  if (o.causal) stream << ", causal";
+  if (!o.causal && !has_data_dependent_weights(o)) stream << ", data_dependent=false";
+  if (o.padding != Padding::respect) stream << ", padding=ignore";
+  if (!o.bias) stream << ", bias=false";
+  if (o.trace != Trace::raw) stream << ", trace=data_dependent";
+  if (o.lambda != LambdaForm::squared) stream << ", lambda=" << (o.lambda == LambdaForm::exp ? "exp" : "softplus");
+  if (o.init != Init::reference) stream << ", init=per_head_orthonormal";
+  if (o.sampling != Sampling::exact) stream << ", sampling=" << sampling_name(o.sampling);
+  stream << ")";
 }
 
 }  // namespace primal

@@ -1,14 +1,22 @@
 """Every test starts from the same random numbers, and property tests draw the same examples in every run."""
 
+import hashlib
+
 import hypothesis
 import pytest
 import torch
+import torch.compiler.config
 from series_files import LEARNING, TINY, done, make_set, run
+
+import primal
 
 hypothesis.settings.register_profile(
     "primal", derandomize=True, deadline=None, database=None, print_blob=False, max_examples=100
 )
 hypothesis.settings.load_profile("primal")
+
+# Inductor's cache knows an operator by its name only: what was compiled for another build of the library is not ours.
+torch.compiler.config.cache_key_tag = hashlib.sha256(primal._library.path.read_bytes()).hexdigest()
 
 # The tensors of the tests are tiny: on a busy machine a second thread costs far more than it gives.
 torch.set_num_threads(1)

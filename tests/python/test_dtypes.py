@@ -6,6 +6,8 @@ import pytest
 import torch
 from attention_cases import FEATURE_MAPS, MODES, assert_near, make_layer, random_tokens, run
 
+import primal
+
 BFLOAT16_ROUNDING = 2.0**-8
 every_mode = pytest.mark.parametrize("mode", MODES)
 
@@ -150,3 +152,46 @@ def test_other_dtypes_are_refused(mode, dtype, name):
 def test_mixed_dtypes_are_refused(dtype, token_dtype, message):
     with pytest.raises(TypeError, match=f"^primal_attention: {message}$"):
         make_layer(dtype=dtype)(random_tokens(2, 5, dtype=token_dtype))
+
+
+def every_layer():
+    return [
+        primal.PrimalAttention(12, 3, 4),
+        primal.PrimalAttention(12, 3, 4, causal=True),
+        primal.EncoderLayer(12, 3, 4, feed_forward=8),
+    ]
+
+
+def test_autocast_to_float16_is_refused_with_its_reason():
+    for layer in every_layer():
+        with (
+            torch.autocast("cpu", torch.float16),
+            pytest.raises(TypeError, match=r"autocast to float16 is not supported; use bfloat16, or implementation="),
+        ):
+            layer(torch.randn(2, 5, 12))
+
+
+def test_plain_layers_work_under_autocast_to_float16():
+    layer, x = primal.EncoderLayer(12, 3, 4, feed_forward=8, implementation="plain"), torch.randn(2, 5, 12)
+    expected, exact_terms = layer(x)
+    with torch.autocast("cpu", torch.float16):
+        out, terms = layer(x)
+    assert_near(out, expected, 1e-2)
+    assert_near(terms, exact_terms, 1e-2)
+
+
+@pytest.mark.parametrize("implementation", ["auto", "plain"])
+def test_float16_tokens_are_refused(implementation):
+    layer = primal.EncoderLayer(12, 3, 4, feed_forward=8, implementation=implementation).half()
+    with pytest.raises(TypeError, match="query must be float32, float64 or bfloat16, got"):
+        layer(torch.randn(2, 5, 12).half())
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+def test_quantize_dynamic_quantises_the_linear_maps():
+    for layer in every_layer():
+        x = torch.randn(2, 5, 12)
+        quantised = torch.ao.quantization.quantize_dynamic(layer, {torch.nn.Linear})
+        assert any("quantized" in type(module).__module__ for module in quantised.modules())
+        difference = (quantised(x)[0] - layer(x)[0]).abs().max()
+        assert 0 < difference < 0.1

@@ -160,16 +160,13 @@ def traced(layer, x):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_tracing_in_training_would_fix_the_dropout():
+@pytest.mark.parametrize("implementation", ["auto", "plain"])
+def test_traced_layer_draws_its_dropout_in_every_call(implementation):
     x = torch.randn(2, 17, 24)
-    layer = make_layer(dropout=0.5)
-    with pytest.raises(RuntimeError, match=r"EncoderLayer: torch.jit.trace in training .* call eval"):
-        traced(layer, x)
+    layer = make_layer(dropout=0.5, implementation=implementation)
+    in_training = traced(layer, x)
+    assert not torch.equal(in_training(x)[0], in_training(x)[0])
     torch.testing.assert_close(traced(layer.eval(), x)(x)[0], layer(x)[0])
-    without = make_layer()
-    torch.testing.assert_close(traced(without, x)(x)[0], without(x)[0])
-    plain = traced(make_layer(dropout=0.5, implementation="plain"), x)
-    assert not torch.equal(plain(x)[0], plain(x)[0])
 
 
 @pytest.mark.parametrize("unread", [False, True], ids=["read", "unread"])
@@ -220,6 +217,43 @@ def test_compiles():
     torch.testing.assert_close(torch.compile(layer, fullgraph=True)(x)[0], layer(x)[0])
 
 
+def nodes_of_compiled(layer, x):
+    """The operators in its graph, and the compiled layer."""
+    targets = []
+
+    def keep(graph, _):
+        targets.extend(str(node.target) for node in graph.graph.nodes)
+        return graph.forward
+
+    torch._dynamo.reset()
+    compiled = torch.compile(layer, fullgraph=True, backend=keep)
+    compiled(x)
+    return targets, compiled
+
+
+def test_compiled_layer_with_dropout_keeps_its_operator():
+    layer, x = make_layer(dropout=0.5), torch.randn(2, 17, 24)
+    targets, compiled = nodes_of_compiled(layer, x)
+    assert "primal.encoder_layer" in targets
+    torch.manual_seed(3)
+    ours, again = compiled(x)[0], compiled(x)[0]
+    torch.manual_seed(3)
+    assert torch.equal(ours, layer(x)[0])
+    assert not torch.equal(ours, again)
+
+
+def test_compiled_dropout_has_the_gradient_of_what_it_drew():
+    layer, x = make_layer(dropout=0.5, norm_first=True), torch.randn(2, 17, 24)
+    torch._dynamo.reset()
+    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+    gradients = []
+    for run in (compiled, layer):
+        torch.manual_seed(5)
+        loss = run(x)[0].square().sum()
+        gradients.append(torch.autograd.grad(loss, list(layer.parameters()), allow_unused=True, materialize_grads=True))
+    torch.testing.assert_close(*gradients)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"feed_forward": 0}, "feed_forward"), ({"dropout": 1.0}, "dropout"), ({"activation": "tanh"}, "activation")],
@@ -227,14 +261,6 @@ def test_compiles():
 def test_bad_options(options, message):
     with pytest.raises(ValueError, match=message):
         make_layer(**options)
-
-
-def test_a_mask_that_does_not_fit_is_refused_by_the_parts_too():
-    layer = make_layer(implementation="plain")
-    with pytest.raises(TypeError, match=r"EncoderLayer: padding must be bool \(true = padded\), got torch.float32"):
-        layer(torch.randn(2, 9, 24), torch.zeros(2, 9))
-    with pytest.raises(ValueError, match=r"EncoderLayer: padding must be \[B, N\] = \[2, 9\], got \[2, 8\]"):
-        layer(torch.randn(2, 9, 24), torch.zeros(2, 8, dtype=torch.bool))
 
 
 def test_padding_and_lengths_are_the_same():
@@ -277,7 +303,7 @@ def operator_arguments(**changes):
     parameters = [torch.empty(0) if p is None else p.detach() for p in layer.attention._parameters_now()]
     for module in (layer.norm1, layer.norm2, layer.linear1, layer.linear2):
         parameters += [module.weight.detach(), module.bias.detach()]
-    return (torch.randn(2, 9, 24), parameters, None), {"seeds": [1, 2, 3], "dropout": 0.1} | changes
+    return (torch.randn(2, 9, 24), parameters, None), {"seeds": torch.tensor([1, 2, 3]), "dropout": 0.1} | changes
 
 
 def test_operators():
@@ -302,8 +328,10 @@ def test_operator_errors():
         torch.ops.primal.encoder_layer(x, parameters, None, torch.zeros(2, 8, dtype=torch.bool), **switches)
     with pytest.raises(TypeError, match="unread must be bool"):
         torch.ops.primal.encoder_layer(x, parameters, None, torch.zeros(2, 9), **switches)
-    with pytest.raises(ValueError, match="3 seeds"):
-        torch.ops.primal.encoder_layer(x, parameters, None, **(switches | {"seeds": [1]}))
+    with pytest.raises(ValueError, match=r"seeds must be int64 \[3\], got Long \[1\]"):
+        torch.ops.primal.encoder_layer(x, parameters, None, **(switches | {"seeds": torch.tensor([1])}))
+    with pytest.raises(ValueError, match="dropout needs seeds"):
+        torch.ops.primal.encoder_layer(x, parameters, None, **(switches | {"seeds": None}))
 
 
 @pytest.mark.parametrize("norm_first", [False, True], ids=["post", "pre"])

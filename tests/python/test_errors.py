@@ -2,11 +2,12 @@
 
 import re
 
+import numpy as np
 import pytest
 import torch
 from attention_cases import DIFFERENTIABLE, make_layer, random_arguments, random_tokens
 
-from primal import EncoderLayer, ksvd_loss, padding_mask
+from primal import EncoderLayer, PrimalAttention, ksvd_loss, padding_mask
 
 KNOWN_MAPS = "known: polynomial(degree), cosine, exponential, identity"
 
@@ -41,6 +42,53 @@ def refuses_shape(name, expected, got):
 def test_options_that_do_not_fit(options, message):
     with refuses(ValueError, f"PrimalAttention: {message}"):
         make_layer(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"width": "12"}, "PrimalAttention: embed_dim must be an integer, got str '12'"),
+        ({"rank": 2.0}, "PrimalAttention: rank must be an integer, got float 2.0"),
+        ({"rows": [5]}, "PrimalAttention: rows must be an integer, got list [5]"),
+        ({"feature_map": 3}, "PrimalAttention: feature_map must be a name or a function, got 3"),
+        ({"feed_forward": "8"}, "EncoderLayer: feed_forward must be an integer, got str '8'"),
+        ({"feed_forward": 8, "dropout": "0.1"}, "EncoderLayer: dropout must be a number, got str '0.1'"),
+        ({"feed_forward": 8, "width": "12"}, "PrimalAttention: embed_dim must be an integer, got str '12'"),
+    ],
+    ids=str,
+)
+def test_options_of_another_type(options, message):
+    arguments = {"width": 12, "heads": 3, "rank": 4} | options
+    kind = EncoderLayer if "feed_forward" in options else PrimalAttention
+    sizes = [arguments.pop(name) for name in ("width", "heads", "rank")]
+    with refuses(TypeError, message):
+        kind(*sizes, **arguments)
+
+
+def test_numbers_of_numpy_are_sizes_too():
+    layer = PrimalAttention(np.int64(12), np.int32(3), np.int64(4))
+    assert "12, 3, rank=4, rows=40" in repr(layer)
+
+
+def test_repr_has_the_options_that_are_not_their_default():
+    assert make_layer().extra_repr() == "12, 3, rank=4, rows=5, feature_map=cosine"
+    assert make_layer(causal=True).extra_repr() == "12, 3, rank=4, feature_map=cosine, causal=True"
+    changed = {
+        "feature_map": "identity",
+        "data_dependent": False,
+        "padding": "ignore",
+        "bias": False,
+        "trace": "data_dependent",
+        "lambda_form": "exp",
+        "init": "per_head_orthonormal",
+        "sampling": "legacy",
+        "implementation": "plain",
+    }
+    text = make_layer(**changed).extra_repr()
+    assert all(f"{name}={value}" in text for name, value in changed.items()), text
+    options = {"dropout": 0.5, "norm_first": True, "activation": "relu", "recompute": True}
+    text = EncoderLayer(12, 3, 4, feed_forward=8, **options).extra_repr()
+    assert all(f"{name}={value}" in text for name, value in options.items()), text
 
 
 @pytest.mark.parametrize("data_dependent", [True, False])

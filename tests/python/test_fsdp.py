@@ -1,4 +1,4 @@
-"""FSDP2 on two processes: layers as a whole, and their submodules apart, with the gradients of one process."""
+"""DDP and FSDP2 on two processes: layers as a whole, and their submodules apart, with the gradients of one process."""
 
 import copy
 import warnings
@@ -9,6 +9,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
+from torch.nn.parallel import DistributedDataParallel
 
 import primal
 
@@ -66,6 +67,18 @@ def check_sharding():
                 torch.testing.assert_close(ours.grad.full_tensor(), theirs.grad, rtol=1e-4, atol=1e-6)
 
 
+def check_ddp():
+    """Each process has its own half of the batch."""
+    x = torch.randn(PROCESSES, 2, 9, WIDTH)
+    for make in LAYERS.values():
+        plain = make()
+        model = DistributedDataParallel(copy.deepcopy(plain))
+        loss_of(model, x[dist.get_rank()]).backward()
+        (sum(loss_of(plain, part) for part in x) / PROCESSES).backward()
+        for ours, theirs in zip(model.parameters(), plain.parameters(), strict=True):
+            torch.testing.assert_close(ours.grad, theirs.grad, rtol=1e-4, atol=1e-6)
+
+
 def check_meta_device():
     x = torch.randn(2, 9, WIDTH)
     for make in LAYERS.values():
@@ -93,7 +106,7 @@ def check_step():
     torch.testing.assert_close(layer.step(tokens, layer.initial_state(2))[0], expected)
 
 
-CHECKS = {"sharding": check_sharding, "meta device": check_meta_device, "step": check_step}
+CHECKS = {"ddp": check_ddp, "sharding": check_sharding, "meta device": check_meta_device, "step": check_step}
 
 
 def process(rank, store):

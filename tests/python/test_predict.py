@@ -174,7 +174,7 @@ def test_a_file_that_is_wrong_in_the_middle_leaves_no_output(trained, tmp_path):
 def test_there_must_be_a_trained_model(tmp_path):
     message = the_error(run("predict", tmp_path, "--input", "-"), "predict")
     assert message == f"{tmp_path}: no run here (config.toml is missing)"
-    (tmp_path / "config.toml").write_text("[run]\nprotocol = \"honest\"\n")
+    (tmp_path / "config.toml").write_text('[run]\nprotocol = "honest"\n')
     message = the_error(run("eval", tmp_path), "eval")
     assert message == f"{tmp_path}: no model yet (best/ is missing)"
 

@@ -29,12 +29,25 @@ kernels::Activation activation_of(const std::string& name) {
   return kernels::Activation::relu;
 }
 
+// A tensor and not numbers, so that a compiled graph can draw them. Without dropout nobody reads them.
+std::array<uint64_t, 3> seeds_of(double dropout, const OptionalTensor& seeds) {
+  std::array<uint64_t, 3> result{};
+  if (dropout == 0) return result;
+  TORCH_CHECK_VALUE(seeds, "encoder_layer: dropout needs seeds");
+  TORCH_CHECK_VALUE(seeds->scalar_type() == at::kLong && seeds->dim() == 1 && seeds->sym_size(0) == 3,
+                    "encoder_layer: seeds must be int64 [3], got ", seeds->scalar_type(), " ", seeds->sym_sizes());
+  if (seeds->is_meta()) return result;
+  const at::Tensor numbers = seeds->cpu().contiguous();
+  const int64_t* from = numbers.const_data_ptr<int64_t>();
+  for (size_t i = 0; i < result.size(); ++i) result[i] = static_cast<uint64_t>(from[i]);
+  return result;
+}
+
 }  // namespace
 
 fused::EncoderLayerArguments encoder_arguments(PRIMAL_ENCODER_PARAMETERS) {
   TORCH_CHECK_VALUE(parameters.size() == kEncoderParameters, "encoder_layer: ", kEncoderParameters,
                     " parameters are needed, got ", parameters.size());
-  TORCH_CHECK_VALUE(seeds.size() == 3, "encoder_layer: 3 seeds are needed, got ", seeds.size());
   TORCH_CHECK_VALUE(dropout >= 0 && dropout < 1, "encoder_layer: dropout must be in [0, 1), got ", dropout);
   for (const at::Tensor& tensor : parameters) {
     TORCH_CHECK_TYPE(is_known(tensor), "encoder_layer: parameters must be float32 or bfloat16, got ",
@@ -72,7 +85,7 @@ fused::EncoderLayerArguments encoder_arguments(PRIMAL_ENCODER_PARAMETERS) {
       .activation = activation_of(activation),
       .epsilon = epsilon,
       .dropout = dropout,
-      .seeds = {static_cast<uint64_t>(seeds[0]), static_cast<uint64_t>(seeds[1]), static_cast<uint64_t>(seeds[2])},
+      .seeds = seeds_of(dropout, seeds),
       .unread = unread};
   check_attention(a.attention);
   const c10::SymInt width = x.sym_size(2);

@@ -17,7 +17,7 @@ constexpr size_t kEncoderParameters = 19;
 #define PRIMAL_ENCODER_PARAMETERS                                                                                  \
   const at::Tensor &x, at::TensorList parameters, const OptionalTensor &padding, const OptionalTensor &unread,     \
       bool data_dependent, bool respect_padding, bool trace_on_data, const std::string &sampling, bool norm_first, \
-      const std::string &activation, double epsilon, double dropout, at::IntArrayRef seeds,                        \
+      const std::string &activation, double epsilon, double dropout, const OptionalTensor &seeds,                  \
       [[maybe_unused]] bool recompute
 
 #define PRIMAL_ENCODER_ARGUMENTS                                                                                    \

@@ -42,7 +42,8 @@ class EncoderLayerFunction : public torch::autograd::Function<EncoderLayerFuncti
     static const auto keeping = find<KeepingSignature>("primal::encoder_layer_keeping");
     const at::AutoDispatchBelowADInplaceOrView guard;
     auto [out, le, lr, tr, kept] = keeping.call(PRIMAL_ENCODER_ARGUMENTS);
-    variable_list saved{x, kept, padding ? *padding : at::Tensor(), unread ? *unread : at::Tensor()};
+    const auto or_none = [](const OptionalTensor& tensor) { return tensor ? *tensor : at::Tensor(); };
+    variable_list saved{x, kept, or_none(padding), or_none(unread), or_none(seeds)};
     saved.insert(saved.end(), parameters.begin(), parameters.end());
     ctx->save_for_backward(saved);
     ctx->saved_data["data_dependent"] = data_dependent;
@@ -53,7 +54,6 @@ class EncoderLayerFunction : public torch::autograd::Function<EncoderLayerFuncti
     ctx->saved_data["activation"] = activation;
     ctx->saved_data["epsilon"] = epsilon;
     ctx->saved_data["dropout"] = dropout;
-    ctx->saved_data["seeds"] = seeds.vec();
     ctx->saved_data["recompute"] = recompute;
     return {out, le, lr, tr};
   }
@@ -62,14 +62,13 @@ class EncoderLayerFunction : public torch::autograd::Function<EncoderLayerFuncti
     static const auto backward_operator = find<BackwardSignature>("primal::encoder_layer_backward");
     const variable_list s = ctx->get_saved_variables();
     auto& data = ctx->saved_data;
-    const variable_list parameters(s.begin() + 4, s.end());
-    const auto mask = [&](size_t i) { return s[i].defined() ? OptionalTensor(s[i]) : std::nullopt; };
+    const variable_list parameters(s.begin() + 5, s.end());
+    const auto optional = [&](size_t i) { return s[i].defined() ? OptionalTensor(s[i]) : std::nullopt; };
     variable_list result = backward_operator.call(
-        grads[0], grads[1], grads[2], grads[3], s[1], s[0], parameters, mask(2), mask(3),
+        grads[0], grads[1], grads[2], grads[3], s[1], s[0], parameters, optional(2), optional(3),
         data["data_dependent"].toBool(), data["respect_padding"].toBool(), data["trace_on_data"].toBool(),
         data["sampling"].toStringRef(), data["norm_first"].toBool(), data["activation"].toStringRef(),
-        data["epsilon"].toDouble(), data["dropout"].toDouble(), data["seeds"].toIntVector(),
-        data["recompute"].toBool());
+        data["epsilon"].toDouble(), data["dropout"].toDouble(), optional(4), data["recompute"].toBool());
     result.resize(1 + kEncoderParameters + 12);  // two masks and ten switches have no gradient
     return result;
   }
@@ -133,10 +132,12 @@ AttentionResult encoder_layer(const AttentionArguments& a, const EncoderLayerPar
                                  p.linear1_bias,
                                  p.linear2_weight,
                                  p.linear2_bias};
-  auto [out, le, lr, tr] = forward_operator().call(a.query, parameters, a.query_padding, unread, a.mode.data_dependent,
-                                                   a.mode.respect_padding, a.mode.trace_on_data, a.mode.sampling,
-                                                   switches.norm_first, switches.activation, switches.epsilon,
-                                                   switches.dropout, switches.seeds, switches.recompute);
+  const OptionalTensor seeds =
+      switches.dropout == 0 ? OptionalTensor() : at::tensor(at::IntArrayRef(switches.seeds), at::kLong);
+  auto [out, le, lr, tr] =
+      forward_operator().call(a.query, parameters, a.query_padding, unread, a.mode.data_dependent,
+                              a.mode.respect_padding, a.mode.trace_on_data, a.mode.sampling, switches.norm_first,
+                              switches.activation, switches.epsilon, switches.dropout, seeds, switches.recompute);
   return {out, le, lr, tr};
 }
 

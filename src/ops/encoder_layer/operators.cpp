@@ -91,7 +91,7 @@ TORCH_LIBRARY_FRAGMENT(primal, m) {
       "Tensor x, Tensor[] parameters, Tensor? padding=None, Tensor? unread=None, *, bool data_dependent=True, bool "
       "respect_padding=True, "
       "bool trace_on_data=False, str sampling=\"exact\", bool norm_first=False, str activation=\"gelu\", "
-      "float epsilon=1e-05, float dropout=0.0, int[] seeds=[0, 0, 0], bool recompute=False";
+      "float epsilon=1e-05, float dropout=0.0, Tensor? seeds=None, bool recompute=False";
   const std::string results = "Tensor out, Tensor le, Tensor lr, Tensor tr";
   define("encoder_layer(" + arguments + ") -> (" + results + ")");
   define("encoder_layer_keeping(" + arguments + ") -> (" + results + ", Tensor kept)");
