@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 from torch.nn.modules import module as global_hooks
-from torch.overrides import has_torch_function
 
 
 def untouched(owner: nn.Module, names: tuple[str, ...], kind: type[nn.Module]) -> bool:
@@ -28,5 +28,17 @@ def _is_untouched(module: nn.Module | None, kind: type[nn.Module]) -> bool:
         and "forward" not in module.__dict__
         and not (module._forward_hooks or module._forward_pre_hooks)
         and not (module._backward_hooks or module._backward_pre_hooks)
-        and not has_torch_function(tuple(module._parameters.values()))
+        and not any(map(_has_its_own_functions, module._parameters.values()))
+    )
+
+
+def _has_its_own_functions(weight: Tensor | None) -> bool:
+    """By its class. torch.overrides.has_torch_function also tells of modes, such as a default device or an export."""
+    if weight is None:
+        return False
+    kind = type(weight)
+    return (
+        kind is not nn.Parameter
+        and kind is not Tensor
+        and kind.__torch_function__ is not torch._C._disabled_torch_function_impl
     )

@@ -60,6 +60,14 @@ class Step(nn.Module):
         return self.layer.step(tokens, state)
 
 
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(("kind", "operator"), [("attention", "attention"), ("encoder_layer", "encoder_layer")])
+def test_exported_layer_keeps_its_operator(kind, operator, strict):
+    layer = make(kind, "data_dependent", "auto")
+    program = export(layer, (torch.randn(3, 7, WIDTH),), strict=strict)
+    assert f"primal.{operator}.default" in [str(node.target) for node in program.graph.nodes]
+
+
 @every_implementation
 @every_kind
 def test_step_survives_a_file_and_takes_any_batch_and_length(kind, implementation):

@@ -283,6 +283,8 @@ def test_an_untouched_layer_keeps_its_operator():
     assert layer._can_fuse(x)
     parametrizations.weight_norm(layer.linear1)
     assert layer._can_fuse(x)
+    with torch.device("cpu"):
+        assert layer._can_fuse(x)
 
 
 def test_a_hooked_layer_compiles_and_obeys():
