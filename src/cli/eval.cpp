@@ -21,12 +21,12 @@ struct Options {
 
 int run(const Options& options) {
   const tasks::EvalResult result = tasks::evaluate_run(options.run, options.file, options.data, options.threads);
-  for (const std::string& note : result.notes) print_text("primal eval: " + note + "\n", stderr);
   if (options.json) {
     print_json(to_json(result));
   } else {
     print_text(to_text(result));
   }
+  for (const std::string& note : result.notes) print_text("primal eval: note: " + note + "\n", stderr);
   return 0;
 }
 

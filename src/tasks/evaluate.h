@@ -14,7 +14,7 @@ struct EvalResult {
   std::string what;  ///< "PrimalFormer of runs/1 on JapaneseVowels TEST, 370 series"
   run::Metric metric;
   run::Evaluation evaluation;
-  std::vector<std::string> notes{};  ///< what is odd about the examples
+  std::vector<std::string> notes{};  ///< what the user should know besides
 };
 
 /// On `file`, or on TEST of the run's own data if it is empty. `data`: as --data.

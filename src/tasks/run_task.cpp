@@ -129,11 +129,10 @@ Evaluation evaluate(Task& task, Part part) {
   return task.evaluate(part);
 }
 
-void finish(const Config& config, Task& task, run::Result& result, RunDirectory& run, const Say& say) {
+void finish(const Config& config, Task& task, run::Result& result, RunDirectory& run) {
   task.model().eval();
   if (config.run.protocol == Protocol::honest && config.run.test && task.has(Part::test)) {
     result.test = evaluate(task, Part::test);
-    for (const std::string& note : task.notes_on({.part = Part::test})) say("note: " + note);
   }
   result.parameters = parameter_count(task.model());
   result.peak_memory_mb = static_cast<double>(base::peak_memory()) / (1 << 20);
@@ -171,8 +170,7 @@ RunOutcome run_task(const Config& config, Task& task, RunDirectory& run, Progres
   say(run, progress, introduction(config, task));
   say_notes(task, run, progress);
 
-  const Say tell = [&](const std::string& text) { say(run, progress, text); };
-  Watch watch(task, config.advice(), run, tell);
+  Watch watch(task, config.advice(), run, [&](const std::string& text) { say(run, progress, text); });
   train::TrainPlan plan = plan_of(config);
   plan.after_record = looks_of(watch);
   train::Trainer trainer(task, config.train, config.optimizer, config.schedule, std::move(plan), run, progress);
@@ -185,7 +183,7 @@ RunOutcome run_task(const Config& config, Task& task, RunDirectory& run, Progres
     // The evaluation in a checkpoint of an older version has no names of classes.
     const bool is_nameless = result.test && result.test->details.contains("confusion") && !class_details(*result.test);
     if (is_nameless) result.test = evaluate(task, Part::test);
-    finish(config, task, result, run, tell);
+    finish(config, task, result, run);
     return {.result = result};
   }
   say(run, progress, "refit on all of TRAIN for " + base::format_digits(outcome.best_epoch, 6) + " epochs");
@@ -194,7 +192,7 @@ RunOutcome run_task(const Config& config, Task& task, RunDirectory& run, Progres
   if (second.interrupted) return {.interrupted = true};
   result.seconds += second.seconds;
   keep_refitted(*whole, run);
-  finish(config, *whole, result, run, tell);
+  finish(config, *whole, result, run);
   return {.result = result};
 }
 

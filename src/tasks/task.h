@@ -44,8 +44,6 @@ class Task : public train::Problem {
   /// What is odd about data and configuration and worth knowing before the first step.
   virtual std::vector<std::string> notes() const { return {}; }
 
-  /// What is worth knowing of an evaluation of the choice: that its file has changed, say. Reads it.
-  virtual std::vector<std::string> notes_on(const DataChoice& /*choice*/) { return {}; }
   /// What the choice is, for people: "JapaneseVowels TEST, 370 series". Reads it.
   virtual std::string describe(const DataChoice& choice) = 0;
   /// The model over these examples in batches, so that memory is bounded; without gradient, for nn::listen().
@@ -54,6 +52,9 @@ class Task : public train::Problem {
   /// The same task with nothing held out of the training data, for a refit. It has the data that were read for this
   /// one: files may have changed meanwhile. By default an Error: not every task holds something out.
   virtual std::unique_ptr<Task> whole();
+
+  /// What is odd about these examples, for who has just evaluated them.
+  virtual std::vector<std::string> notes(const DataChoice& /*choice*/) { return {}; }
 
   /// By default an Error: not every task can.
   virtual Evaluation evaluate_file(const std::filesystem::path& file);

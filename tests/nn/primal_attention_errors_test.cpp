@@ -16,7 +16,7 @@ using tests::contains;
 using tests::error_of;
 using torch::Tensor;
 
-const PrimalAttentionOptions kOptions{.width = 4, .heads = 2, .rank = 2, .rows = 3};
+const PrimalAttentionOptions kRight{.width = 4, .heads = 2, .rank = 2, .rows = 3};
 const PrimalAttentionOptions kCausal{.width = 4, .heads = 2, .rank = 2, .causal = true};
 
 void expect_one_line(const std::string& message, const std::vector<std::string>& parts) {
@@ -57,7 +57,7 @@ std::vector<Wrong> wrong_inputs() {
 }
 
 TEST(PrimalAttentionErrors, WrongInputIsNamedInOneLine) {
-  PrimalAttention layer(kOptions);
+  PrimalAttention layer(kRight);
   for (const Wrong& wrong : wrong_inputs()) {
     expect_one_line(error_of([&] { layer->forward(wrong.query, wrong.inputs); }), wrong.message);
     expect_one_line(error_of([&] { layer->scores(wrong.query, wrong.inputs); }), wrong.message);
@@ -65,7 +65,7 @@ TEST(PrimalAttentionErrors, WrongInputIsNamedInOneLine) {
 }
 
 TEST(PrimalAttentionErrors, ExpectedAndGivenShapeAreWrittenAlike) {
-  PrimalAttention layer(kOptions);
+  PrimalAttention layer(kRight);
   const Tensor x = torch::randn({2, 3, 4});
   EXPECT_EQ(error_of([&] {
               layer->forward(x, {.key = torch::randn({1, 3, 4})});
@@ -74,13 +74,13 @@ TEST(PrimalAttentionErrors, ExpectedAndGivenShapeAreWrittenAlike) {
 }
 
 TEST(PrimalAttentionErrors, AQueryOfAnotherWidthIsBlamedOnTheQuery) {
-  PrimalAttention layer(kOptions);
+  PrimalAttention layer(kRight);
   const std::string message = error_of([&] { layer->forward(torch::randn({2, 3, 6})); });
   expect_one_line(message, {"query"});
 }
 
 TEST(PrimalAttentionErrors, AQueryThatIsNoTensorIsRefused) {
-  PrimalAttention layer(kOptions);
+  PrimalAttention layer(kRight);
   expect_one_line(error_of([&] { layer->forward(Tensor()); }), {"query"});
 }
 
@@ -91,7 +91,7 @@ TEST(PrimalAttentionErrors, ACausalLayerTakesNoKey) {
 }
 
 TEST(PrimalAttentionErrors, OnlyACausalLayerHasAState) {
-  PrimalAttention layer(kOptions);
+  PrimalAttention layer(kRight);
   State state = layer->initial_state(2);
   expect_one_line(error_of([&] { layer->step(torch::randn({2, 1, 4}), state); }), {"only a causal layer has a state"});
 }

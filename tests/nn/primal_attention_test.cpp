@@ -26,7 +26,7 @@ using torch::Tensor;
 
 const PrimalAttentionOptions kDataDependent{.width = 12, .heads = 3, .rank = 2, .rows = 5};
 const PrimalAttentionOptions kPointwise{.width = 12, .heads = 3, .rank = 2, .data_dependent = false};
-const PrimalAttentionOptions kCausal{.width = 12, .heads = 3, .rank = 2, .causal = true};
+const PrimalAttentionOptions kCausalLayer{.width = 12, .heads = 3, .rank = 2, .causal = true};
 
 Tensor tokens(int64_t batch, int64_t length) { return torch::randn({batch, length, 12}, torch::kDouble); }
 
@@ -58,7 +58,7 @@ auto under_autocast(const Call& call) {
 
 class EveryKind : public testing::TestWithParam<std::string> {
  protected:
-  PrimalAttention layer = double_layer(GetParam() == "Causal"      ? kCausal
+  PrimalAttention layer = double_layer(GetParam() == "Causal"      ? kCausalLayer
                                        : GetParam() == "Pointwise" ? kPointwise
                                                                    : kDataDependent);
 };
@@ -149,7 +149,7 @@ TEST_P(EveryKind, AutocastComputesInBFloat16AndKeepsTheTermsInFloat32) {
 }
 
 TEST(PrimalAttention, CausalOutputDoesNotDependOnLaterTokens) {
-  PrimalAttention layer = double_layer(kCausal);
+  PrimalAttention layer = double_layer(kCausalLayer);
   const Tensor x = tokens(2, 8), changed = x.clone();
   changed.narrow(1, 5, 3).normal_();
   const Tensor before = layer->forward(x).out, after = layer->forward(changed).out;
@@ -179,7 +179,7 @@ TEST(PrimalAttention, PublishedPaddingOnlyZeroesTheInputOfTheOutputProjection) {
 }
 
 TEST(PrimalAttention, TraceOnDataAgreesWithItsFormulaAndItsGradients) {
-  for (PrimalAttentionOptions options : {kDataDependent, kPointwise, kCausal}) {
+  for (PrimalAttentionOptions options : {kDataDependent, kPointwise, kCausalLayer}) {
     options.trace = Trace::data_dependent;
     expect_agrees_with_plain_attention(double_layer(options), plain_cosine, tokens(2, 6));
   }

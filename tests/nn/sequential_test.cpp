@@ -14,10 +14,10 @@ using tests::close;
 using tests::error_of;
 using torch::Tensor;
 
-constexpr int64_t kWidth = 12;
+constexpr int64_t kInputs = 12;
 
 PrimalAttention attention() {
-  return PrimalAttention(PrimalAttentionOptions{.width = kWidth, .heads = 3, .rank = 4, .rows = 5});
+  return PrimalAttention(PrimalAttentionOptions{.width = kInputs, .heads = 3, .rank = 4, .rows = 5});
 }
 
 EncoderLayer encoder_layer() {
@@ -25,7 +25,7 @@ EncoderLayer encoder_layer() {
 }
 
 TEST(AnyModule, TakesALayerWithOneArgumentOrTwo) {
-  const Tensor x = torch::randn({2, 5, kWidth}), padding = padding_mask(torch::tensor({5, 2}), 5);
+  const Tensor x = torch::randn({2, 5, kInputs}), padding = padding_mask(torch::tensor({5, 2}), 5);
   PrimalAttention layer = attention();
   torch::nn::AnyModule any(layer);
   EXPECT_TRUE(at::equal(any.forward<AttentionOutput>(x).out, layer->forward(x).out));
@@ -41,7 +41,7 @@ TEST(AnyModule, TakesALayerWithOneArgumentOrTwo) {
 
 TEST(Sequential, TakesALayerAsItsLastModule) {
   const Tensor x = torch::randn({2, 5, 7});
-  torch::nn::Linear first(7, kWidth);
+  torch::nn::Linear first(7, kInputs);
   EncoderLayer layer = encoder_layer();
   torch::nn::Sequential net(first, layer);
   EXPECT_TRUE(at::equal(net->forward<AttentionOutput>(x).out, layer->forward(first(x)).out));
@@ -49,7 +49,7 @@ TEST(Sequential, TakesALayerAsItsLastModule) {
 
 TEST(Sequential, TakesLayersAnywhereAndGivesTheirTerms) {
   const Tensor x = torch::randn({2, 5, 7});
-  torch::nn::Linear first(7, kWidth), last(kWidth, 3);
+  torch::nn::Linear first(7, kInputs), last(kInputs, 3);
   EncoderLayer layer = encoder_layer();
   PrimalAttention inner = attention();
   torch::nn::Sequential net(first, TensorOutput(layer), TensorOutput(inner), last);
@@ -69,7 +69,7 @@ TEST(Sequential, TakesLayersAnywhereAndGivesTheirTerms) {
 }
 
 TEST(Sequential, IsClonedWithItsLayers) {
-  const Tensor x = torch::randn({2, 5, kWidth});
+  const Tensor x = torch::randn({2, 5, kInputs});
   EncoderLayer layer = encoder_layer();
   torch::nn::Sequential net{TensorOutput(layer)};
   const Tensor before = net->forward(x);

@@ -35,7 +35,7 @@ def test_series_that_are_cut_are_counted(tmp_path):
     assert cut.format("TEST series") in notes(paper)
     answer = run("eval", tmp_path / "run")
     done(answer)
-    assert answer.stderr == f"primal eval: {cut.format('TEST series')}\n"
+    assert answer.stderr == f"primal eval: note: {cut.format('TEST series')}\n"
     answer = run("eval", tmp_path / "run", "--file", test_file, "--json")
     assert json.loads(done(answer))["notes"] == [cut.format("series")]
     assert run("eval", tmp_path / "run", "--file", train_file).stderr == ""

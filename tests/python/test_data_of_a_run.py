@@ -67,7 +67,7 @@ def test_test_stays_the_same_when_the_file_grows(copy):
     after, errors = evaluation(folder)
     note = f"{folder / 'mine.csv'} has changed since this run began: TEST is still the 10 series that the run held out"
     assert after["notes"] == [note]
-    assert errors == f"primal eval: {note}\n"
+    assert errors == f"primal eval: note: {note}\n"
     for result_ in (before, after):
         del result_["notes"]
     assert after == before
@@ -99,7 +99,7 @@ def test_another_test_file_is_mentioned(own, tmp_path):
     done(run("train", *OWN, *files, "--run", tmp_path / "run"))
     write_csv(test, named(make_series(15, 6)))
     _, errors = evaluation(tmp_path)
-    assert errors == f"primal eval: {test} has changed since this run began: this is another TEST\n"
+    assert errors == f"primal eval: note: {test} has changed since this run began: this is another TEST\n"
     message = the_error(run("train", "--resume", tmp_path / "run", *settings("train.epochs=4")), "train")
     assert "the TEST data of mine have changed since this run began" in message
 

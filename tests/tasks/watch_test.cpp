@@ -54,7 +54,7 @@ TEST_F(WatchTest, SpectraThatCannotBeComputedAreANote) {
 
 TEST_F(WatchTest, ItIsSaidOnceAndARunGoesOn) {
   task.fail = [] { throw std::bad_alloc(); };
-  Watch watch(task, /*clip=*/0, run, [&](const std::string& text) { said.push_back(text); });
+  Watch watch(task, "advice", run, [&](const std::string& text) { said.push_back(text); });
   watch.look();
   watch.look();
   EXPECT_EQ(said.size(), 1u);

@@ -39,18 +39,17 @@ void PreciseChannels::add(const Series& series, std::vector<float>& remainders) 
   values_ += series.values.size();
 }
 
-void PreciseChannels::finish(std::vector<float>& remainders) const {
-  if (all_) return;
-  const auto is_precise = [](const Extent& extent) {
-    return extent.may_be_precise() && extent.lowest < extent.highest;
-  };
-  if (std::ranges::none_of(channels_, is_precise)) {
-    remainders = {};
-    return;
+std::vector<int64_t> PreciseChannels::finish(std::vector<float>& remainders) const {
+  std::vector<int64_t> precise;
+  for (std::size_t c = 0; c < channels_.size(); ++c) {
+    if (channels_[c].is_precise()) precise.push_back(static_cast<int64_t>(c));
   }
+  if (all_) return precise;
+  if (precise.empty()) remainders = {};
   for (std::size_t i = 0; i < remainders.size(); ++i) {
-    if (!is_precise(channels_[i % channels_.size()])) remainders[i] = 0;
+    if (!channels_[i % channels_.size()].is_precise()) remainders[i] = 0;
   }
+  return precise;
 }
 
 }  // namespace primal::data

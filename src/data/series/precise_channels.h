@@ -17,8 +17,8 @@ class PreciseChannels {
 
   /// The remainders of the next case behind those of the cases before, [steps, channels]; empty = none are kept.
   void add(const Series& series, std::vector<float>& remainders);
-  /// Drops those of channels that have proved ordinary, or constant.
-  void finish(std::vector<float>& remainders) const;
+  /// Their numbers. The remainders of channels that have proved ordinary, or constant, are dropped.
+  std::vector<int64_t> finish(std::vector<float>& remainders) const;
 
  private:
   struct Extent {
@@ -26,6 +26,7 @@ class PreciseChannels {
     bool has_value = false;
 
     bool may_be_precise() const;
+    bool is_precise() const { return may_be_precise() && lowest < highest; }
   };
 
   void extend(const Series& series);

@@ -79,19 +79,6 @@ std::vector<bool> constant_channels(const TimeSeriesSet& set) {
   return constant;
 }
 
-/// Channels that have remainders.
-std::vector<int64_t> precise_channels(const TimeSeriesSet& set) {
-  std::vector<bool> is_precise(static_cast<std::size_t>(set.channels));
-  for (std::size_t i = 0; i < set.remainders.size(); ++i) {
-    if (set.remainders[i] != 0) is_precise[i % is_precise.size()] = true;
-  }
-  std::vector<int64_t> numbers;
-  for (int64_t c = 0; c < set.channels; ++c) {
-    if (is_precise[static_cast<std::size_t>(c)]) numbers.push_back(c);
-  }
-  return numbers;
-}
-
 }  // namespace
 
 void interpolate_missing(std::span<float> values, int64_t channels, std::span<const double> times,
@@ -137,7 +124,7 @@ Scaling scaling_of(const TimeSeriesSet& train) {
   for (int64_t c = 0; c < train.channels; ++c) {
     result.deviation[c] = constant[c] ? 0 : std::sqrt(result.deviation[c] / (count[c] - 1));
   }
-  result.precise = precise_channels(train);
+  result.precise = train.precise;
   return result;
 }
 
@@ -165,6 +152,7 @@ void standardise(std::span<float> values, int64_t channels, const Scaling& scali
 void standardise(TimeSeriesSet& set, const Scaling& scaling) {
   standardise(set.values, set.channels, scaling, set.remainders);
   set.remainders = {};
+  set.precise = {};
 }
 
 TimeScaling time_scaling_of(const TimeSeriesSet& train) {

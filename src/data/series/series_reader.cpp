@@ -85,7 +85,7 @@ TimeSeriesSet read_all(SeriesReader& reader, const std::string& file_name, const
     if (series.label) labels.push_back(std::move(*series.label));
     append(set, series, precise);
   }
-  precise.finish(set.remainders);
+  set.precise = precise.finish(set.remainders);
   set.name = reader.name();
   set.channels = reader.channels();
   set.channel_names = reader.channel_names();

@@ -26,6 +26,7 @@ TimeSeriesSet TimeSeriesSet::subset(std::span<const int64_t> chosen) const {
   result.name = name;
   result.channels = channels;
   result.channel_names = channel_names;
+  result.precise = precise;
   result.class_names = class_names;
   for (const int64_t i : chosen) {
     const std::span<const float> from = series(i);

@@ -16,10 +16,9 @@ struct TimeSeriesSet {
   std::vector<std::string> ids;              ///< [cases]; a .ts file numbers its cases from 0
   std::vector<int64_t> offsets = {0};        ///< [cases + 1]: case i holds the steps offsets[i] .. offsets[i + 1]
   std::vector<float> values;                 ///< [steps, channels], the channels of a step together; NaN = missing
-  /// [steps, channels]: what a float loses of a value, in channels that vary little around a large number; 0 in others.
-  /// Empty if there is no such channel.
-  std::vector<float> remainders{};
-  std::vector<double> times;             ///< [steps]: when each step was taken; empty = evenly spaced
+  std::vector<int64_t> precise{};            ///< numbers of the channels that vary little around a large number
+  std::vector<float> remainders{};           ///< [steps, channels]: what a float loses of values of such; or empty
+  std::vector<double> times;                 ///< [steps]: when each step was taken; empty = evenly spaced
   std::vector<std::string> class_names;  ///< in the order of @classLabel; of a CSV: by number if all are, else by text
   std::vector<int64_t> labels;           ///< [cases]: index into class_names; empty if the file has no class labels
   std::vector<double> targets;           ///< [cases]: regression targets; empty if it has none

@@ -106,7 +106,7 @@ SeriesData::Sets SeriesData::read() const {
   check_answers(sets.train, train_);
   if (!test_.empty()) {
     if (!wants_test_) return sets;
-    sets.test = read_labelled(test_, {.all_remainders = !sets.train.remainders.empty()});
+    sets.test = read_labelled(test_, {.all_remainders = !sets.train.precise.empty()});
     sets.test_fingerprint = fingerprint_of(*sets.test);
     return sets;
   }

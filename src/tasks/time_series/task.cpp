@@ -186,18 +186,19 @@ std::vector<std::string> TimeSeriesTask::notes() const {
   return notes;
 }
 
-std::vector<std::string> TimeSeriesTask::notes_on(const DataChoice& choice) {
-  const bool is_test = !choice.file && choice.part == Part::test;
-  const data::TimeSeriesSet& set = chosen(choice, /*with_answers=*/true);
-  std::vector<std::string> notes = is_test && source_ ? source_->notes() : std::vector<std::string>();
-  if (const auto note = cut_note(set, facts_.tokens, is_test ? "TEST series" : "series")) notes.push_back(*note);
-  return notes;
-}
-
 std::unique_ptr<Task> TimeSeriesTask::whole() {
   Opening opening = opening_;
   opening.hold_out = false;
   return std::unique_ptr<Task>(new TimeSeriesTask(config_, opening, source()));
+}
+
+std::vector<std::string> TimeSeriesTask::notes(const DataChoice& choice) {
+  const bool is_test = !choice.file && choice.part == Part::test;
+  const auto cut =
+      cut_note(chosen(choice, /*with_answers=*/true), facts_.tokens, is_test ? "TEST series" : "series");
+  std::vector<std::string> notes = source_ && is_test ? source_->notes() : std::vector<std::string>{};
+  if (cut) notes.push_back(*cut);
+  return notes;
 }
 
 std::string TimeSeriesTask::describe(const DataChoice& choice) {

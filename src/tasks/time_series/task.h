@@ -29,7 +29,7 @@ class TimeSeriesTask : public Task {
   std::string description() const override;
   std::vector<std::string> notes() const override;
   std::unique_ptr<Task> whole() override;
-  std::vector<std::string> notes_on(const DataChoice& choice) override;
+  std::vector<std::string> notes(const DataChoice& choice) override;
   std::string describe(const DataChoice& choice) override;
   void forward(const DataChoice& choice) override;
   Evaluation evaluate_file(const std::filesystem::path& file) override;
