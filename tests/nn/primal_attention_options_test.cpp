@@ -204,15 +204,15 @@ TEST(PrimalAttentionPrint, NamesWhatMatters) {
 
 TEST(PrimalAttention, PrintsTheOptionsThatAreNotTheirDefault) {
   EXPECT_EQ(printed({.width = 8,
-                  .heads = 2,
-                  .rank = 3,
-                  .rows = 4,
-                  .padding = Padding::ignore,
-                  .bias = false,
-                  .trace = Trace::data_dependent,
-                  .lambda = LambdaForm::softplus,
-                  .init = Init::per_head_orthonormal,
-                  .sampling = Sampling::legacy}),
+                     .heads = 2,
+                     .rank = 3,
+                     .rows = 4,
+                     .padding = Padding::ignore,
+                     .bias = false,
+                     .trace = Trace::data_dependent,
+                     .lambda = LambdaForm::softplus,
+                     .init = Init::per_head_orthonormal,
+                     .sampling = Sampling::legacy}),
             "primal::PrimalAttention(width=8, heads=2, rank=3, rows=4, feature_map=cosine, padding=ignore, bias=false, "
             "trace=data_dependent, lambda=softplus, init=per_head_orthonormal, sampling=legacy)");
 }

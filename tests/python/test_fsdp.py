@@ -1,6 +1,7 @@
 """DDP and FSDP2 on two processes: layers as a whole, and their submodules apart, with the gradients of one process."""
 
 import copy
+import gc
 import warnings
 
 import pytest
@@ -117,6 +118,8 @@ def process(rank, store):
     for check in CHECKS.values():
         torch.manual_seed(0)
         check()
+    gc.collect()  # models that are left would talk to the other process, which may have gone
+    dist.barrier()
     dist.destroy_process_group()
 
 
