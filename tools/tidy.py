@@ -14,7 +14,11 @@ BUILD = ROOT / "build" / "tidy"
 
 
 def configure() -> None:
-    options = ["-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON", "-DPRIMAL_UNITY=OFF", f"-DPRIMAL_PYTHON={ROOT}/.venv/bin/python"]
+    options = [
+        "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON",
+        "-DPRIMAL_UNITY=OFF",
+        f"-DPRIMAL_PYTHON={ROOT}/.venv/bin/python",
+    ]
     command = ["cmake", "--preset", "release", "-B", str(BUILD), *options]
     subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
 

@@ -194,8 +194,7 @@ std::unique_ptr<Task> TimeSeriesTask::whole() {
 
 std::vector<std::string> TimeSeriesTask::notes(const DataChoice& choice) {
   const bool is_test = !choice.file && choice.part == Part::test;
-  const auto cut =
-      cut_note(chosen(choice, /*with_answers=*/true), facts_.tokens, is_test ? "TEST series" : "series");
+  const auto cut = cut_note(chosen(choice, /*with_answers=*/true), facts_.tokens, is_test ? "TEST series" : "series");
   std::vector<std::string> notes = source_ && is_test ? source_->notes() : std::vector<std::string>{};
   if (cut) notes.push_back(*cut);
   return notes;
