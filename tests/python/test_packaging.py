@@ -41,8 +41,8 @@ def installed_package(tmp_path_factory) -> Path:
     """The distribution, built from the checkout and installed into a folder of its own."""
     target = tmp_path_factory.mktemp("site")
     pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--target", target)
-    # Its own build folder stays, so that a second run compiles nothing. Unless ./test wheel asks for more, the library is
-    # the one that the tests use.
+    # Its own build folder stays, so that a second run compiles nothing. Unless ./test wheel asks for more, the library
+    # is the one that the tests use.
     settings = [f"build-dir={ROOT / 'build' / 'wheel'}"]
     if "PRIMAL_WHEEL_FROM_SOURCE" not in os.environ:
         settings = [f"build-dir={target / 'build'}", f"cmake.define.PRIMAL_BUILT={ROOT / 'build' / 'release'}"]

@@ -49,7 +49,7 @@ def test_the_same_cross_attention(sampling):
     assert_near(ours, theirs, 1e-10)
 
 
-@pytest.mark.parametrize("feature_map", [*FEATURE_MAPS, torch.tanh], ids=str)
+@pytest.mark.parametrize("feature_map", [*FEATURE_MAPS, torch.tanh], ids=[*FEATURE_MAPS, "tanh"])
 def test_plain_steps_equal_the_full_pass(feature_map):
     layer = make_layer(causal=True, feature_map=feature_map, implementation="plain")
     x, mask = random_tokens(2, 6), primal.padding_mask(torch.tensor([6, 4]), 6)

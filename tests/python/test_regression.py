@@ -218,9 +218,9 @@ def test_files_of_the_other_kind_are_refused(trained, files, tmp_path):
     error = the_error(run("eval", folder, "--file", classes), "eval")
     assert error == f"{classes}: the series have class labels, expected targets as the training series have"
     error = the_error(train((files[0], classes), tmp_path / "run"), "train")
-    assert error == f"{classes}: the series have no targets"
+    assert error == f"{classes}: the series have class labels, expected targets as the training series have"
     error = the_error(train((classes, files[1]), tmp_path / "run"), "train")
-    assert error == f"{files[1]}: the series have no class labels"
+    assert error == f"{files[1]}: the series have targets, expected class labels as the training series have"
     assert not (tmp_path / "run").exists()
 
 
