@@ -157,6 +157,8 @@ def test_a_point_that_fails_is_named_with_its_log(data, tmp_path):
 
 # To be interrupted in the first of two points.
 LONG = (*FAST, "--set", "train.epochs=10", "--vary", "model.rank=2,4")
+# The first step is not done before the signal comes, or comes twice.
+SLOW = ("--set", "train.batch=100", "--set", "model.width=256", "--set", "model.feed_forward=8192")
 
 
 def interrupted_sweep(folder, send, *command, number=signal.SIGINT):
@@ -193,7 +195,7 @@ def signal_group(process, number):
 
 def test_a_terminal_that_closes_takes_the_runs_with_it(data, tmp_path):
     folder = tmp_path / "s"
-    assert interrupted_sweep(folder, signal_group, *LONG, "--data", data, number=signal.SIGHUP)
+    assert interrupted_sweep(folder, signal_group, *LONG, *SLOW, "--data", data, number=signal.SIGHUP)
     assert "interrupted; go on with: " in (folder / "rank=2-seed-1.log").read_text()
 
 
@@ -214,9 +216,7 @@ def test_a_folder_with_something_else_in_it_is_left_alone(data, tmp_path):
 
 
 def test_ctrl_c_in_a_terminal_leaves_a_checkpoint(data, tmp_path):
-    # The first step is not done before the second signal comes.
-    slow = ("--set", "train.batch=100", "--set", "model.width=256", "--set", "model.feed_forward=8192")
-    assert interrupted_sweep(tmp_path / "s", signal_group, *LONG, *slow, "--data", data)
+    assert interrupted_sweep(tmp_path / "s", signal_group, *LONG, *SLOW, "--data", data)
 
 
 @pytest.mark.parametrize(
