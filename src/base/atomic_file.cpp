@@ -12,8 +12,14 @@ namespace primal::base {
 
 namespace fs = std::filesystem;
 
-AtomicFile::AtomicFile(const fs::path& path) : path_(path) {
+AtomicFile::AtomicFile(const fs::path& given) : path_(given) {
   std::error_code ignored;  // what cannot be looked at cannot be written either, and says so below
+  // A link stays one: what it stands for is written. /dev/stdout may be a link to a file.
+  if (fs::is_symlink(given, ignored)) {
+    const fs::path target = fs::canonical(given, ignored);
+    if (!target.empty()) path_ = target;
+  }
+  const fs::path& path = path_;
   const fs::file_status status = fs::status(path, ignored);
   if (fs::is_directory(status)) fail(path.string(), "is a directory, expected a file to write");
   is_device_ = fs::is_other(status);
@@ -25,7 +31,9 @@ AtomicFile::AtomicFile(const fs::path& path) : path_(path) {
   const fs::path parent = path.has_parent_path() ? path.parent_path() : ".";
   directory_ = FileDescriptor(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory_.is_open()) fail_writing(path, "open its directory");
-  file_ = FileDescriptor(::openat(directory_.get(), ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666));
+  if (fs::exists("/proc/self/fd", ignored)) {  // needed to give it a name
+    file_ = FileDescriptor(::openat(directory_.get(), ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666));
+  }
   if (!file_.is_open()) open_temporary();
 }
 

@@ -11,12 +11,12 @@
 namespace primal::base {
 
 /// Writes a file without a name in the target's directory; commit() syncs it to the disk and gives it the name. Without
-/// commit() the target stays as it was and nothing is left behind, even if the process is killed. A file system that
-/// has no files without names gets a temporary name, which only a kill leaves behind. A device or a pipe is written
-/// directly. Every failure throws primal::Error, "<path>: ...", which is a WriteFailure if the name is good.
+/// commit() the target stays as it was and nothing is left behind, even if the process is killed. On a system without
+/// such files it has a temporary name, which a kill leaves behind. A device or a pipe is written directly. Every
+/// failure throws primal::Error, "<path>: ...", which is a WriteFailure if the name is good.
 class AtomicFile {
  public:
-  explicit AtomicFile(const std::filesystem::path& path);
+  explicit AtomicFile(const std::filesystem::path& given);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;

@@ -324,8 +324,13 @@ void Settings::read_file(const std::filesystem::path& path, int depth) {
 }
 
 void Settings::check() const {
+  for (const Setting& setting : settings_) check(setting.key);
+}
+
+void Settings::check(std::string_view key) const {
   for (const Setting& setting : settings_) {
-    if (setting.limits) std::visit(CheckRange{setting.key, setting.limits->second}, setting.limits->first);
+    if (setting.key == key && setting.limits)
+      std::visit(CheckRange{setting.key, setting.limits->second}, setting.limits->first);
   }
 }
 

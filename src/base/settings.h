@@ -118,6 +118,8 @@ class Settings {
 
   /// Throws Error that names the first key whose value is not in its range, what was expected and what came.
   void check() const;
+  /// The same for one key.
+  void check(std::string_view key) const;
 
   /// The value of one key of a TOML file and its bases, if it is a text; nothing if it is not there. For what has to be
   /// known before the settings are.

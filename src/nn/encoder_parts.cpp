@@ -35,6 +35,12 @@ torch::Tensor behind_attention(const EncoderParts& parts, const torch::Tensor& x
 std::optional<AttentionOutput> fused_layer(const EncoderParts& parts, const ops::AttentionArguments& attention,
                                            const std::optional<torch::Tensor>& unread) {
   if (at::autocast::is_autocast_enabled(at::kCPU) || !ops::has_encoder_layer(attention)) return std::nullopt;
+  // The operator has one epsilon, and wants every weight and bias.
+  if (parts.norm1->options.eps() != parts.norm2->options.eps()) return std::nullopt;
+  for (const torch::Tensor& tensor : {parts.norm1->weight, parts.norm1->bias, parts.norm2->weight, parts.norm2->bias,
+                                      parts.linear1->bias, parts.linear2->bias}) {
+    if (!tensor.defined()) return std::nullopt;
+  }
   const bool drops = parts.training && parts.dropout > 0;
   const int64_t width = parts.linear1->options.in_features();
   ops::EncoderLayerSwitches switches{.norm_first = parts.norm_first,

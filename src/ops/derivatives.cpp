@@ -4,6 +4,7 @@
 #include <ATen/FuncTorchTLS.h>
 #include <torch/csrc/autograd/functions/basic_ops.h>
 #include <torch/csrc/autograd/functions/utils.h>
+#include <torch/csrc/autograd/variable.h>
 
 namespace primal::ops {
 
@@ -15,7 +16,12 @@ std::string refusal(const std::string& operator_name, const char* what) {
   return operator_name + " has no " + what + "; use implementation=\"plain\"";
 }
 
-bool has_tangent(const at::Tensor& tensor) { return tensor.defined() && tensor._fw_grad(/*level=*/0).defined(); }
+// Looks before it asks: the question takes a lock of the tensor. The tangent of a view may be its base's.
+bool has_tangent(const at::Tensor& tensor) {
+  if (!tensor.defined()) return false;
+  const auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
+  return meta != nullptr && (meta->fw_grad_ || meta->is_view_) && tensor._fw_grad(/*level=*/0).defined();
+}
 
 // Of the topmost values of the stack, also inside lists.
 std::vector<at::Tensor> tensors_of(const Stack& stack, size_t values) {

@@ -83,7 +83,12 @@ RunDirectory RunDirectory::begin(const fs::path& path, bool made, std::string_vi
   check_is_new(path);  // another process may have been quicker
   run.is_new_ = true;
   run.made_folder_ = made;
-  run.write("config.toml", config);
+  try {
+    run.write("config.toml", config);
+  } catch (const std::exception&) {
+    run.discard();
+    throw;
+  }
   return run;
 }
 

@@ -45,6 +45,10 @@ void Config::check() {
   base::Settings settings;
   add_settings(settings);
   settings.check();
+  check_combinations();
+}
+
+void Config::check_combinations() const {
   check_own();
   train::check(optimizer);
   check_run(run, train);
@@ -55,9 +59,9 @@ std::string Config::advice() const {
   // Each step takes this share of a weight away.
   const double decay = optimizer.lr * optimizer.weight_decay;
   if (decay >= 1 || optimizer.weight_decay > 10) {
-    causes.push_back("optimizer.weight_decay is " + base::format_digits(optimizer.weight_decay, 4) + ": try 0.01");
+    causes.push_back("optimizer.weight_decay=0.01 instead of " + base::format_digits(optimizer.weight_decay, 4));
   }
-  if (!causes.empty()) return base::joined(causes, "; ");
+  if (!causes.empty()) return "try " + base::joined(causes, " and ");
   return train.clip > 0 && train.clip <= 1 ? "try a smaller optimizer.lr"
                                            : "try a smaller optimizer.lr or train.clip=1";
 }

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/settings.h"
@@ -30,6 +29,12 @@ struct RunOptions {
 /// Makes them known as run.*
 void add_settings(base::Settings& settings, RunOptions& options);
 
+struct OwnFile {
+  std::string key;  ///< "data.train"
+  train::Part part;
+  std::string* name;  ///< empty if the user has none
+};
+
 class Config {
  public:
   virtual ~Config() = default;
@@ -38,6 +43,8 @@ class Config {
   void add_settings(base::Settings& settings);
   /// Throws Error for a number out of its range, and for keys that do not go together.
   void check();
+  /// Of a run that an earlier version began: a number that was taken then is taken now.
+  void check_combinations() const;
   /// The same options, as TOML.
   std::string toml();
 
@@ -46,9 +53,9 @@ class Config {
 
   /// "PrimalFormer", "Primal.+", ...
   virtual std::string model_name() const = 0;
-  /// Files of the user's own, key and name: relative names become absolute, since a later command may be called from
-  /// elsewhere. A run that goes on may be given other names for them.
-  virtual std::vector<std::pair<std::string, std::string*>> own_files() { return {}; }
+  /// Files of the user's own: relative names become absolute, since a later command may be called from elsewhere. A run
+  /// that goes on may be given other names for them.
+  virtual std::vector<OwnFile> own_files() { return {}; }
   /// When the published runs evaluated.
   virtual train::EvaluationTimes published_evaluations() const { return {train.evaluate}; }
 
@@ -62,7 +69,7 @@ class Config {
   virtual void add_own_settings(base::Settings& settings) = 0;
   /// What no single key can tell.
   virtual void check_own() const {}
-  /// What is so large that numbers may run away: "loss.eta is 1e+06: try 0.1".
+  /// What is so large that numbers may run away: "loss.eta=0.1 instead of 1e+06".
   virtual std::vector<std::string> too_large() const { return {}; }
 };
 

@@ -22,7 +22,7 @@ void add_settings(base::Settings& settings, KsvdOptions& ksvd) {
 std::vector<std::string> too_large(const KsvdOptions& options) {
   constexpr double kUsual = 10;  // published: 0 to 1
   if (options.eta <= kUsual) return {};
-  return {"loss.eta is " + base::format_digits(options.eta, 4) + ": try 0.1"};
+  return {"loss.eta=0.1 instead of " + base::format_digits(options.eta, 4)};
 }
 
 std::vector<double> mean_objectives(const std::vector<KsvdTerms>& terms) {

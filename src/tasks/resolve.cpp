@@ -1,6 +1,7 @@
 #include "tasks/resolve.h"
 
 #include "base/settings.h"
+#include "base/text.h"
 #include "primal/error.h"
 #include "tasks/locations.h"
 
@@ -63,8 +64,12 @@ Resolved resolve(const ConfigRequest& request, base::Settings& settings) {
 }
 
 void make_absolute(const Resolved& resolved) {
-  for (const auto& [key, file] : resolved.config->own_files()) {
-    if (!file->empty()) *file = fs::absolute(*file).lexically_normal().string();
+  for (const OwnFile& file : resolved.config->own_files()) {
+    if (file.name->empty()) continue;
+    *file.name = fs::absolute(*file.name).lexically_normal().string();
+    if (base::is_utf8(*file.name)) continue;
+    throw Error(file.key + ": expected a path in UTF-8, which config.toml can hold, got " +
+                base::in_quotes(*file.name));
   }
 }
 
@@ -94,7 +99,8 @@ Resolved read_config(const fs::path& file, const std::vector<std::string>& set) 
   set_all(settings, set);
   check_family(resolved);
   make_absolute(resolved);
-  resolved.config->check();
+  for (const std::string& text : set) settings.check(text.substr(0, text.find('=')));
+  resolved.config->check_combinations();
   return resolved;
 }
 

@@ -144,24 +144,23 @@ void finish(const Config& config, Task& task, run::Result& result, RunDirectory&
 
 // With other training data it would train on what it held out before, and scale them otherwise. Scores of another TEST
 // cannot be compared: neither with each other, to choose the best weights, nor with those of other runs.
-void check_same_data(const fs::path& run, const Task& task, bool must_tell) {
+void check_same_data(const fs::path& run, const Task& task, const std::set<Part>& must_tell) {
   const fs::path file = run / "data.json";
   if (!fs::exists(file)) return;
   const nlohmann::json json = base::parse_object(base::read_text_if_any(file).value_or(""), file.string());
   const nlohmann::json now = task.facts();
   const base::Fields before(json, file.string());
-  const auto check = [&](const char* which, const char* key) {
+  const auto check = [&](Part part, const char* which, const char* key) {
     const std::string then = before.text_if_any(key), today = now.value(key, "");
-    if (today.empty() || then == today) return;
-    if (then.empty()) {
-      if (!must_tell) return;
+    if (then.empty() && !today.empty() && must_tell.contains(part)) {
       throw Error(file.string() + ": has no " + key + ", so that other files cannot be told from those of the run");
     }
+    if (today.empty() || is_of_same_data(then, today)) return;
     throw Error(file.string() + ": the " + which + " data of " + now.value("name", "") +
                 " have changed since this run began; restore them, or start a new run");
   };
-  check("training", "fingerprint");
-  check("TEST", "test_fingerprint");
+  check(Part::train, "training", "fingerprint");
+  check(Part::test, "TEST", "test_fingerprint");
 }
 
 RunOutcome run_task(const Config& config, Task& task, RunDirectory& run, Progress& progress) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 
 #include "base/progress.h"
 #include "run/result.h"
@@ -21,7 +22,7 @@ struct RunOutcome {
 RunOutcome run_task(const Config& config, Task& task, run::RunDirectory& run, base::Progress& progress);
 
 /// Throws Error if the training data or TEST are not those that the run, if it has begun, wrote down in data.json; also
-/// if it wrote down nothing to tell them by and `must_tell`.
-void check_same_data(const std::filesystem::path& run, const Task& task, bool must_tell = false);
+/// for a part of `must_tell` that it wrote down nothing to tell by.
+void check_same_data(const std::filesystem::path& run, const Task& task, const std::set<Part>& must_tell = {});
 
 }  // namespace primal::tasks

@@ -33,6 +33,10 @@ struct PredictRequest {
 /// Gets whole lines, ready to be written.
 using LineWriter = std::function<void(std::string_view)>;
 
+/// Whether data with fingerprint `now` can be those of a run that wrote down `then`. Nothing is known of a run that
+/// wrote down none, and an older version may have written down less.
+bool is_of_same_data(std::string_view then, std::string_view now);
+
 class Task : public train::Problem {
  public:
   /// data.json: what has to be known of the training data to use the model on other data. Every task has "name", and

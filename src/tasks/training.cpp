@@ -5,6 +5,7 @@
 #include <cmath>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/atomic_file.h"
 #include "base/failure.h"
@@ -42,7 +43,7 @@ fs::path default_folder(const Config& config) {
 void check_may_change(const std::vector<std::string>& set, Config& config) {
   const auto files = config.own_files();
   const auto is_own_file = [&](const std::string& key) {
-    return std::ranges::any_of(files, [&](const auto& file) { return file.first == key; });
+    return std::ranges::any_of(files, [&](const OwnFile& file) { return file.key == key; });
   };
   for (const std::string& assignment : set) {
     const std::string key = assignment.substr(0, assignment.find('='));
@@ -91,10 +92,20 @@ Started start_run(const fs::path& folder, const Resolved& resolved, Task& task, 
   return {run.path(), run_or_discard(resolved, task, run, progress)};
 }
 
-std::vector<std::string> file_names(Config& config) {
-  std::vector<std::string> names;
-  for (const auto& [key, file] : config.own_files()) names.push_back(*file);
-  return names;
+// The parts whose files have other names now.
+std::set<Part> renamed(Config& before, Config& now) {
+  std::set<Part> parts;
+  const std::vector<OwnFile> then = before.own_files(), today = now.own_files();
+  for (size_t i = 0; i < then.size(); ++i) {
+    const std::string &old_name = *then[i].name, &new_name = *today[i].name;
+    if (old_name == new_name) continue;
+    if (old_name.empty() || new_name.empty()) {  // other series would be held out
+      throw Error(then[i].key + ": " + (old_name.empty() ? "the run began without it" : "the run began with one") +
+                  (new_name.empty() ? ", got none" : ", got " + new_name));
+    }
+    parts.insert(then[i].part);
+  }
+  return parts;
 }
 
 // A changed configuration is written down; with another length or patience a finished run is no longer finished.
@@ -108,9 +119,11 @@ RunOutcome resume_run(const fs::path& folder, const Resolved& resolved, const st
   const std::unique_ptr<Task> task = is_finished ? nullptr : open_for_training(resolved, data);
   const std::string text = resolved.config->toml();
   const bool is_changed = before.config->toml() != text;
-  if (is_changed) {
-    const std::unique_ptr<Task> opened = task ? nullptr : open_for_training(resolved, data);
-    check_same_data(folder, task ? *task : *opened, file_names(*before.config) != file_names(*resolved.config));
+  const std::set<Part> other_names = renamed(*before.config, *resolved.config);
+  if (task) {
+    check_same_data(folder, *task, other_names);
+  } else if (!other_names.empty()) {
+    check_same_data(folder, *open_for_training(resolved, data), other_names);
   }
   if (task) train::check_can_go_on(run, *task, now, resolved.config->schedule);
   if (is_changed) run.write("config.toml", text);
@@ -193,10 +206,10 @@ TrainSummary train_new(const TrainRequest& request, Progress& progress) {
   }
   const bool made = may_rename || fs::create_directories(folder);
   if (may_rename) folder = RunDirectory::claim(folder);
-  base::write_file_atomically(folder / kSeedsFile, nlohmann::json{{"seeds", request.seeds}}.dump() + "\n");
-  base::write_file_atomically(folder / kSeedsConfig, resolved.config->toml());
   const int64_t first = config.train.seed;
   try {
+    base::write_file_atomically(folder / kSeedsFile, nlohmann::json{{"seeds", request.seeds}}.dump() + "\n");
+    base::write_file_atomically(folder / kSeedsConfig, resolved.config->toml());
     return train_seeds(folder, resolved, request.seeds, data, progress);
   } catch (const std::exception&) {
     if (!fs::exists(folder / seed_folder(first))) {  // nothing was begun
@@ -223,7 +236,7 @@ TrainSummary train_resumed(const fs::path& folder, const TrainRequest& request, 
   const std::string text = resolved.config->toml();
   if (text != before.config->toml()) {
     check_same_data(folder / seed_folder(resolved.config->train.seed), *open_for_training(resolved, data),
-                    file_names(*before.config) != file_names(*resolved.config));
+                    renamed(*before.config, *resolved.config));
     base::write_file_atomically(folder / kSeedsConfig, text);
   }
   const nlohmann::json seeds = base::read_json(folder / kSeedsFile);

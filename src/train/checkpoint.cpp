@@ -114,7 +114,8 @@ void check_sum(const Json& checksums, const char* name, const fs::path& file, co
 // Checkpoints of older versions have none.
 void check_sums(const fs::path& path, const std::string& state) {
   Json json = Json::parse(state, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains(kChecksums)) return;  // who reads the state says what is wrong with it
+  if (!json.is_object()) throw Error((path / kState).string() + ": is damaged: expected a JSON object");
+  if (!json.contains(kChecksums)) return;
   const Json checksums = json[kChecksums];
   json.erase(kChecksums);
   check_sum(checksums, kState, path / kState, base::crc32c_text(json.dump()));

@@ -85,6 +85,16 @@ TEST(PublicEncoderLayer, UsesTheModulesThatItHas) {
   EXPECT_FALSE(close(layer->forward(x).out, before, 1e-3));
 }
 
+// The operator has one epsilon for both.
+TEST(PublicEncoderLayer, EachNormHasItsOwnEpsilon) {
+  EncoderLayer layer = layer_of(small()), twin = layer_of(small());
+  layer->norm2->options.eps(0.5);
+  twin->norm2->options.eps(0.5);
+  twin->to(torch::kFloat64);
+  const Tensor x = torch::randn({2, 9, kWidth});
+  EXPECT_TRUE(close(layer->forward(x).out, twin->forward(x.to(torch::kFloat64)).out.to(torch::kFloat32), 1e-5));
+}
+
 TEST(PublicEncoderLayer, CloneSharesNothing) {
   EncoderLayer layer = layer_of(small());
   const Tensor x = torch::randn({2, 9, kWidth});

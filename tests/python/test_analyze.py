@@ -154,6 +154,12 @@ def test_a_run_that_held_nothing_out_has_no_validation_part(data, tmp_path):
     assert message.endswith("this run has held out no validation part")
 
 
+def test_training_series_are_analysed_where_test_is_not(data, trained, tmp_path):
+    copy = shutil.copytree(data, tmp_path / "data")
+    (copy / "Tiny_TEST.ts").write_text("damaged")
+    done(run("analyze", trained, "--data", copy))
+
+
 def test_wrong_arguments_are_one_line(data, trained, tmp_path):
     wide = tmp_path / "wide.csv"
     wide.write_text("series,x,y,z,label\n0,1,2,3,up\n")

@@ -186,3 +186,71 @@ def test_numbered_series_are_known_by_their_place(tmp_path):
     assert the_error(run("eval", tmp_path / "run"), "eval").endswith(
         "so have series of TEST; restore it, or give a file"
     )
+
+
+def test_what_is_held_out_cannot_change_on_the_way(own, tmp_path):
+    """Without TEST of its own the run had held out a share; with one it would train on it."""
+    file, test = own[0] / "mine.csv", write_csv(tmp_path / "test.csv", named(make_series(12, 5)))
+    folder = tmp_path / "run"
+    done(run("train", *OWN, *settings("run.test=false"), "--train", file, "--run", folder))
+    message = the_error(run("train", "--resume", folder, "--test", test, *settings("train.epochs=4")), "train")
+    assert message == f"data.test: the run began without it, got {test}"
+
+
+def test_a_folder_whose_name_config_toml_cannot_hold_is_refused_at_once(own, tmp_path):
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
+    os.mkdir(folder)
+    shutil.copy(own[0] / "mine.csv", folder)
+    answer = run("train", *OWN, "--train", "mine.csv", "--run", tmp_path / "run", cwd=folder)
+    assert the_error(answer, "train").startswith(
+        "data.train: expected a path in UTF-8, which config.toml can hold, got "
+    )
+
+
+def test_ids_that_are_not_utf8_are_refused(tmp_path):
+    file = tmp_path / "mine.csv"
+    file.write_bytes(b"series,x,label\n\xe9,1,up\n")
+    message = the_error(run("train", *OWN, "--train", file, "--run", tmp_path / "run"), "train")
+    assert message.startswith(f"{file}:2: expected the id of a series in UTF-8, got ")
+
+
+@pytest.mark.parametrize("change", ["seed = 1", "clip = 4.0"])
+def test_numbers_that_an_earlier_version_took_are_taken_of_its_runs(change, copy):
+    folder, _ = copy
+    config = folder / "run" / "config.toml"
+    before = config.read_text()
+    key = change.split(" ")[0]
+    lines = [f"{key} = -1" if line.startswith(f"{key} =") else line for line in before.splitlines()]
+    config.write_text("\n".join(lines) + "\n")
+    assert config.read_text() != before
+    evaluation(folder)
+    message = the_error(run("train", "--resume", folder / "run", *settings("train.checkpoint_steps=-1")), "train")
+    assert message.startswith("train.checkpoint_steps: expected at least ")
+
+
+def test_a_finished_run_that_gets_other_threads_needs_no_data(copy):
+    folder, _ = copy
+    (folder / "mine.csv").unlink()
+    assert "test accuracy" in done(run("train", "--resume", folder / "run", "--threads", "2"))
+
+
+def test_series_whose_remainders_count_are_the_same_for_runs_of_earlier_versions(tmp_path):
+    series = [
+        Series(one.name, one.label, [[v and v + 1e6 for v in row] for row in one.values]) for one in make_series(40, 3)
+    ]
+    file = write_csv(tmp_path / "mine.csv", series)
+    done(run("train", *OWN, "--train", file, "--run", tmp_path / "run"))
+    facts = json.loads((tmp_path / "run" / "data.json").read_text())
+    assert facts["precise"]
+    assert evaluation(tmp_path)[1] == ""
+    # As those versions wrote it.
+    for key in ("precise", "test_series", "test_fingerprint"):
+        del facts[key]
+    facts["fingerprint"] = facts["fingerprint"][:40]
+    (tmp_path / "run" / "data.json").write_text(json.dumps(facts))
+    assert evaluation(tmp_path)[1] == ""
+    # What a float does not hold counts as well.
+    shifted = [Series(one.name, one.label, [[v and v + 0.01 for v in row] for row in one.values]) for one in series]
+    write_csv(file, shifted)
+    done(run("train", *OWN, "--train", file, "--run", tmp_path / "other"))
+    assert json.loads((tmp_path / "other" / "data.json").read_text())["fingerprint"][:40] != facts["fingerprint"]

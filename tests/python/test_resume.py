@@ -357,6 +357,13 @@ def test_a_damaged_bit_of_the_kept_weights_is_noticed(data, whole, unfinished, t
     assert message.endswith("; the run needs it at its end: restore it from a copy, or begin a new run")
 
 
+def test_a_state_that_is_no_longer_one_does_not_hide_other_damage(data, whole, tmp_path):
+    damaged = shutil.copytree(whole, tmp_path / "damaged")
+    (damaged / "best" / "state.json").write_text("")
+    message = the_error(run("eval", damaged, "--data", data), "eval")
+    assert message == f"{damaged / 'best' / 'state.json'}: is damaged: expected a JSON object"
+
+
 def test_an_empty_configuration_is_not_taken_for_one(data, unfinished):
     (unfinished / "config.toml").write_text("")
     message = the_error(run("train", "--resume", unfinished, "--data", data), "train")

@@ -179,6 +179,15 @@ def test_devices_are_written_to(data, trained):
     assert done(shown) == done(run("predict", trained, "--input", data / "Tiny_TEST.ts"))
 
 
+def test_a_link_stays_one(data, trained, tmp_path):
+    (tmp_path / "target.csv").write_text("before")
+    link = tmp_path / "link.csv"
+    link.symlink_to("target.csv")
+    done(run("predict", trained, "--input", data / "Tiny_TEST.ts", "--output", link))
+    assert link.is_symlink()
+    assert (tmp_path / "target.csv").read_text() == done(run("predict", trained, "--input", data / "Tiny_TEST.ts"))
+
+
 def open_files(process):
     for number in os.listdir(f"/proc/{process}/fd"):
         with contextlib.suppress(FileNotFoundError):  # closed meanwhile

@@ -337,8 +337,8 @@ def test_a_loss_that_is_not_finite_fails_with_advice(data, tmp_path):
 @pytest.mark.parametrize(
     ("change", "advice"),
     [
-        ("loss.eta=1e39", "loss.eta is 1e+39: try 0.1"),
-        ("optimizer.weight_decay=1e35", "optimizer.weight_decay is 1e+35: try 0.01"),
+        ("loss.eta=1e39", "try loss.eta=0.1 instead of 1e+39"),
+        ("optimizer.weight_decay=1e35", "try optimizer.weight_decay=0.01 instead of 1e+35"),
     ],
 )
 def test_the_advice_names_what_is_absurd(data, tmp_path, change, advice):

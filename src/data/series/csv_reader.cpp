@@ -141,6 +141,7 @@ void CsvReader::check_cells(std::string_view line) const {
 void CsvReader::read_id(std::string_view line, Series& into) {
   into.id = id_of(line);
   if (into.id.empty()) lines_.fail("expected the id of a series, got nothing");
+  if (!base::is_utf8(into.id)) lines_.fail("expected the id of a series in UTF-8, got ", base::in_quotes(into.id));
   into.line = lines_.line_number();
   const auto [before, is_new] = first_lines_.emplace(into.id, into.line);
   if (is_new) return;

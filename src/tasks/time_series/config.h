@@ -39,8 +39,8 @@ struct AugmentOptions {
 class TimeSeriesConfig : public Config {
  public:
   std::string model_name() const override { return tasks::model_name(model); }
-  std::vector<std::pair<std::string, std::string*>> own_files() override {
-    return {{"data.train", &data.train}, {"data.test", &data.test}};
+  std::vector<OwnFile> own_files() override {
+    return {{"data.train", train::Part::train, &data.train}, {"data.test", train::Part::test, &data.test}};
   }
   /// Before training, after epoch 1, every second epoch and the last.
   train::EvaluationTimes published_evaluations() const override {

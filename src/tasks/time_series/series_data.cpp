@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "data/series/series_reader.h"
 #include "primal/error.h"
+#include "tasks/task.h"
 #include "tasks/time_series/data_notes.h"
 
 namespace primal::tasks {
@@ -100,28 +101,28 @@ data::Split SeriesData::test_split(const data::TimeSeriesSet& whole) const {
   return parts;
 }
 
-SeriesData::Sets SeriesData::read() const {
+SeriesData::Sets SeriesData::read(bool with_test) const {
   Sets sets{.train = read_labelled(train_), .test = {}, .fingerprint = {}, .test_fingerprint = {}, .test_series = {}};
-  sets.fingerprint = fingerprint_of(sets.train);
+  sets.fingerprint = fingerprint_of(sets.train, sets.train.precise);
   check_answers(sets.train, train_);
   if (!test_.empty()) {
-    if (!wants_test_) return sets;
+    if (!with_test || !wants_test_) return sets;
     sets.test = read_labelled(test_, {.all_remainders = !sets.train.precise.empty()});
-    sets.test_fingerprint = fingerprint_of(*sets.test);
+    sets.test_fingerprint = fingerprint_of(*sets.test, sets.train.precise);
     return sets;
   }
   const data::Split parts = test_split(sets.train);
   if (test_share_ > 0) {
     sets.test = sets.train.subset(parts.held_out);
     sets.test_series = sets.test->ids;
-    sets.test_fingerprint = fingerprint_of_cases(*sets.test);
+    sets.test_fingerprint = fingerprint_of_cases(*sets.test, sets.train.precise);
   }
   sets.train = sets.train.subset(parts.train);
   return sets;
 }
 
-TrainingData SeriesData::load_training(bool hold_out) {
-  if (!sets_) sets_ = read();
+TrainingData SeriesData::load_training(bool hold_out, bool with_test) {
+  if (!sets_) sets_ = read(with_test);
   Sets sets = refits_ ? *sets_ : std::move(*sets_);
   if (!refits_) sets_.reset();
   TrainingData data;
@@ -159,9 +160,9 @@ TrainingData SeriesData::load_training(bool hold_out) {
 
 data::TimeSeriesSet SeriesData::load_test(const SeriesFacts& facts) {
   if (!has_test()) throw Error("data.test_share: 0, so this run has no TEST; give a file");
-  if (test_.empty()) return scaled(held_out_then(read_labelled(train_), facts), facts, times_, train_);
+  if (test_.empty()) return scaled(held_out_then(read_labelled(train_, as_in(facts)), facts), facts, times_, train_);
   data::TimeSeriesSet test = read_labelled(test_, as_in(facts));
-  if (!facts.test_fingerprint.empty() && fingerprint_of(test) != facts.test_fingerprint) {
+  if (!is_of_same_data(facts.test_fingerprint, fingerprint_of(test, facts.scaling.precise))) {
     notes_.push_back(test_.string() + " has changed since this run began: this is another TEST");
   }
   return scaled(std::move(test), facts, times_, test_);
@@ -169,8 +170,8 @@ data::TimeSeriesSet SeriesData::load_test(const SeriesFacts& facts) {
 
 // Drawn anew from a file that has changed, TEST would have series that the model was trained on.
 data::TimeSeriesSet SeriesData::held_out_then(const data::TimeSeriesSet& whole, const SeriesFacts& facts) {
-  const bool is_same = facts.fingerprint.empty() || fingerprint_of(whole) == facts.fingerprint;
-  if (is_same) return whole.subset(test_split(whole).held_out);
+  if (is_of_same_data(facts.fingerprint, fingerprint_of(whole, facts.scaling.precise)))
+    return whole.subset(test_split(whole).held_out);
   const std::string changed = train_.string() + ": has changed since this run began, and ";
   if (facts.test_series.empty()) {
     throw Error(changed + "which of its series were TEST was not written down; restore it, or give a file");
@@ -186,7 +187,7 @@ data::TimeSeriesSet SeriesData::held_out_then(const data::TimeSeriesSet& whole, 
     chosen.push_back(found->second);
   }
   data::TimeSeriesSet test = whole.subset(chosen);
-  if (fingerprint_of_cases(test) != facts.test_fingerprint) {
+  if (fingerprint_of_cases(test, facts.scaling.precise) != facts.test_fingerprint) {
     throw Error(changed + "so have series of TEST; restore it, or give a file");
   }
   notes_.push_back(train_.string() + " has changed since this run began: TEST is still the " +

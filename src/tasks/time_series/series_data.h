@@ -27,8 +27,8 @@ class SeriesData {
   SeriesData(const TimeSeriesConfig& config, const data::SearchPath& search);
 
   /// Reads TRAIN and TEST and checks that they fit together. `hold_out`: a stratified validation part, by the seed of
-  /// the run. A second call, for the refit, reads nothing.
-  TrainingData load_training(bool hold_out);
+  /// the run. A second call, for the refit, reads nothing. Without `with_test` a file of TEST is left alone.
+  TrainingData load_training(bool hold_out, bool with_test = true);
   /// Whether there is a TEST: a file, or a share of TRAIN that is not 0.
   bool has_test() const { return !test_.empty() || test_share_ > 0; }
   /// Reads TEST of a run that has begun, scaled by the facts of its training part. A share of TRAIN: the very series
@@ -48,7 +48,7 @@ class SeriesData {
     std::vector<std::string> test_series;
   };
 
-  Sets read() const;
+  Sets read(bool with_test) const;
   // The part that serves as TEST when there is no file for it.
   data::Split test_split(const data::TimeSeriesSet& whole) const;
   data::TimeSeriesSet held_out_then(const data::TimeSeriesSet& whole, const SeriesFacts& facts);

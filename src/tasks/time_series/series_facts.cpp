@@ -42,10 +42,15 @@ std::string_view bytes_of(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
-// Targets and remainders came later: sets without them have the fingerprints of before.
-std::string checksums_of(std::vector<std::string_view> parts, const data::TimeSeriesSet& set) {
+// Targets and remainders came later: sets without them have the fingerprints of before, and with them longer ones.
+std::string checksums_of(std::vector<std::string_view> parts, const data::TimeSeriesSet& set,
+                         const std::vector<int64_t>& precise) {
   if (!set.targets.empty()) parts.push_back(bytes_of(set.targets));
-  if (!set.remainders.empty()) parts.push_back(bytes_of(set.remainders));
+  std::vector<float> remainders;
+  for (size_t step = 0; step < set.remainders.size(); step += static_cast<size_t>(set.channels)) {
+    for (const int64_t channel : precise) remainders.push_back(set.remainders[step + static_cast<size_t>(channel)]);
+  }
+  if (!remainders.empty()) parts.push_back(bytes_of(remainders));
   std::string text;
   for (const std::string_view part : parts) text += base::crc32c_text(part);
   return text;
@@ -53,22 +58,22 @@ std::string checksums_of(std::vector<std::string_view> parts, const data::TimeSe
 
 }  // namespace
 
-std::string fingerprint_of(const data::TimeSeriesSet& set) {
+std::string fingerprint_of(const data::TimeSeriesSet& set, const std::vector<int64_t>& precise) {
   std::string names;
   for (const auto* list : {&set.class_names, &set.channel_names}) {
     for (const std::string& name : *list) names += name + '\n';
   }
   return checksums_of({bytes_of(set.values), bytes_of(set.times), bytes_of(set.offsets), bytes_of(set.labels), names},
-                      set);
+                      set, precise);
 }
 
-std::string fingerprint_of_cases(const data::TimeSeriesSet& set) {
+std::string fingerprint_of_cases(const data::TimeSeriesSet& set, const std::vector<int64_t>& precise) {
   std::string names;
   for (int64_t i = 0; i < set.cases(); ++i) {
     names += set.ids[i] + '\n';
     if (!set.labels.empty()) names += set.class_names[set.labels[i]] + '\n';
   }
-  return checksums_of({bytes_of(set.values), bytes_of(set.times), bytes_of(set.offsets), names}, set);
+  return checksums_of({bytes_of(set.values), bytes_of(set.times), bytes_of(set.offsets), names}, set, precise);
 }
 
 nlohmann::json to_json(const SeriesFacts& facts) {

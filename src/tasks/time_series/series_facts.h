@@ -24,7 +24,7 @@ struct SeriesFacts {
   data::TimeScaling time_scaling;             ///< of the training part
   std::optional<bool> has_times;              ///< whether the training file said when each step was taken, if known
   std::string fingerprint;                    ///< of the training file; empty if it was not written down
-  std::string test_fingerprint;               ///< of TEST; empty if the run evaluates none
+  std::string test_fingerprint;               ///< of TEST; empty if the run has none or did not read it
   std::vector<std::string> test_series;       ///< ids of those of the training file that are TEST, if it has no file
 
   /// Of the model: one per class, or the target.
@@ -38,11 +38,11 @@ SeriesFacts read_series_facts(const std::filesystem::path& path);
 /// From the training part, whose missing values have been interpolated.
 SeriesFacts facts_of(const data::TimeSeriesSet& train);
 
-/// Changes with any value, time, label, class name or target of the set.
-std::string fingerprint_of(const data::TimeSeriesSet& set);
+/// Changes with any value, time, label, class name or target of the set. `precise`: channels whose remainders count.
+std::string fingerprint_of(const data::TimeSeriesSet& set, const std::vector<int64_t>& precise);
 /// Of these series alone, wherever they stand: changes with any name, value, time, label or target of them, but not
 /// with the classes of others in the file.
-std::string fingerprint_of_cases(const data::TimeSeriesSet& set);
+std::string fingerprint_of_cases(const data::TimeSeriesSet& set, const std::vector<int64_t>& precise);
 
 /// Scales values and times as the training part was. Missing values must have been interpolated. Throws Error, which
 /// `file` begins, for a value or target so far from those of the training part that the model could not give a number

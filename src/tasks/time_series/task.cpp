@@ -72,8 +72,8 @@ SeriesData& TimeSeriesTask::source() {
 
 const data::TimeSeriesSet& TimeSeriesTask::part(Part part) {
   if (!data_ && part != Part::test) {
-    data_ = source().load_training(opening_.hold_out);
-    if (!facts_.fingerprint.empty() && facts_.fingerprint != data_->facts.fingerprint) {
+    data_ = source().load_training(opening_.hold_out, /*with_test=*/false);
+    if (!is_of_same_data(facts_.fingerprint, data_->facts.fingerprint)) {
       data_.reset();
       throw Error(opening_.facts->string() + ": the training series of " + facts_.name +
                   " have changed since this run began; restore them, or give a file");

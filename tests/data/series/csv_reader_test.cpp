@@ -132,7 +132,7 @@ std::vector<Broken> broken_files() {
       rows(",0,1,u\n", "2: expected the id of a series, got nothing"),
       rows("\"a,0,1,u\n", "2: expected a closing quote on the same line, got \"\\\"a,0,1,u\""),
       rows("\"a\"b,0,1,u\n", "2: expected the end of the cell after the closing quote, got \"\\\"a\\\"b\""),
-      rows("a,0,1,u\n\xff\x01,0,x,u\n", "3: column 3: expected a number, got \"x\""),
+      rows("a,0,1,u\n\xff\x01,0,1,u\n", "3: expected the id of a series in UTF-8, got \"\uFFFD\\u0001\""),
       {"series,x,target\na,1,2\na,1,3\n", "a.csv:3: series \"a\": expected target 2 as in line 2, got \"3\""},
       {"series,x,target\na,1,y\n", "a.csv:2: target: expected a number, got \"y\""},
       {"series,x,target\na,1,?\n", "a.csv:2: target: expected a number, got \"?\""},
