@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numbers
 import operator
 from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
+from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 Lengths = Tensor | Sequence[int]
 
@@ -28,11 +30,17 @@ def size(owner: str, name: str, value: object) -> int:
 
 
 def probability(owner: str, name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{owner}: {name} must be a number, got {_kind(value)} {value!r}")
-    if not 0 <= value < 1:
+    if not 0 <= float(value) < 1:
         raise ValueError(f"{owner}: {name} must be in [0, 1), got {value}")
-    return value
+    return float(value)
+
+
+def flag(owner: str, name: str, value: object) -> bool:
+    if type(value).__name__ not in ("bool", "bool_"):  # of Python or of NumPy
+        raise TypeError(f"{owner}: {name} must be True or False, got {_kind(value)} {value!r}")
+    return bool(value)
 
 
 def check_choice(owner: str, name: str, value: object, choices: tuple[str, ...]) -> None:
@@ -59,8 +67,7 @@ def check_mask(owner: str, name: str, mask: object, x: Tensor) -> None:
         raise TypeError(f"{owner}: {name} must be a bool tensor, got {_kind(mask)}")
     if mask.dtype != torch.bool:
         raise TypeError(f"{owner}: {name} must be bool (True = padded), got {mask.dtype}")
-    # In a graph the operators compare the sizes, which need not be known yet.
-    if not torch.compiler.is_compiling() and mask.shape != x.shape[:2]:
+    if mask.dim() != 2 or not all(_same_size(mask, x, dim) for dim in range(2)):
         raise ValueError(f"{owner}: {name} must be [B, N] = {list(x.shape[:2])}, got {list(mask.shape)}")
 
 
@@ -84,14 +91,36 @@ def _mask_of_lengths(name: str, lengths: Lengths, tokens: int, x: Tensor | None 
         given = torch.as_tensor(lengths, device=None if x is None or isinstance(lengths, Tensor) else x.device)
     except (TypeError, ValueError, RuntimeError):
         raise TypeError(f"{name} must be integers [B], got {_kind(lengths)}") from None
+    if not isinstance(lengths, Tensor) and given.numel() == 0:
+        given = given.long()  # of no entries PyTorch makes floats
     if given.dim() != 1 or given.is_floating_point() or given.is_complex() or given.dtype == torch.bool:
         raise ValueError(f"{name} must be integers [B], got {given.dtype} {list(given.shape)}")
-    if not torch.compiler.is_compiling():  # looking at values would break a graph
-        if x is not None and len(given) != len(x):
-            raise ValueError(f"{name} must be [B] = [{len(x)}], got [{len(given)}]")
-        if given.numel() > 0:
-            _check_range(name, int(given.min()), int(given.max()), tokens)
+    if x is not None and not _same_size(given, x, 0):
+        raise ValueError(f"{name} must be [B] = [{len(x)}], got [{len(given)}]")
+    # Looking at values would break a graph, and vmap has no values of one sample.
+    if not torch.compiler.is_compiling() and not _is_batched(given) and given.numel() > 0:
+        _check_range(name, int(given.min()), int(given.max()), tokens)
     return torch.arange(tokens, device=given.device)[None, :] >= given[:, None]
+
+
+def _same_size(one: Tensor, other: Tensor, dim: int) -> bool:
+    """Sizes that a graph does not know yet are compared when it runs."""
+    if not torch.compiler.is_compiling():
+        return bool(one.shape[dim] == other.shape[dim])
+    if guard_or_false(one.shape[dim] != other.shape[dim]):
+        return False
+    torch._check(one.shape[dim] == other.shape[dim])  # type: ignore[no-untyped-call]
+    return True
+
+
+def _is_batched(x: Tensor) -> bool:
+    """Whether vmap runs over it, perhaps around a transform for derivatives."""
+    functorch = torch._C._functorch
+    while functorch.is_functorch_wrapped_tensor(x):
+        if functorch.is_batchedtensor(x):
+            return True
+        x = functorch.get_unwrapped(x)
+    return False
 
 
 def _check_range(name: str, low: int, high: int, tokens: int) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from primal import _library as _library  # loads torch.ops.primal
 from primal import reference
 from primal._export import register_for_export
-from primal._inputs import Lengths, check_choice, check_tokens, one_mask, size
+from primal._inputs import Lengths, check_choice, check_tokens, flag, one_mask, size
 from primal.ksvd import KsvdTerms
 from primal.untouched import any_global_hook, untouched
 
@@ -103,7 +103,9 @@ class PrimalAttention(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
+        causal, bias = flag("PrimalAttention", "causal", causal), flag("PrimalAttention", "bias", bias)
         data_dependent = not causal if data_dependent is None else data_dependent
+        data_dependent = flag("PrimalAttention", "data_dependent", data_dependent)
         embed_dim = size("PrimalAttention", "embed_dim", embed_dim)
         num_heads = size("PrimalAttention", "num_heads", num_heads)
         rank = size("PrimalAttention", "rank", rank)
@@ -230,6 +232,7 @@ class PrimalAttention(nn.Module):
         if not self.causal:
             raise ValueError("primal_attention: only a causal layer has a state")
         self._check_whole("step")
+        state = _state(state)
         if self._is_plain():
             _check_state(state, tokens)
             result = self._in_plain_pytorch(tokens, None, (mask, None), reference.Past(*state))
@@ -355,6 +358,13 @@ def _feature_width(feature_map: str | Callable[[Tensor], Tensor], head_dim: int)
 
 def _in_python(feature_map: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     return feature_map if callable(feature_map) else reference.feature_map(feature_map)
+
+
+def _state(given: object) -> State:
+    """Also of a plain tuple, as a file or another program may give it."""
+    if isinstance(given, tuple | list) and len(given) == 3 and all(isinstance(part, Tensor) for part in given):
+        return State(*given)
+    raise TypeError(f"PrimalAttention: state must be a State of three tensors, got {type(given).__name__}")
 
 
 def _check_state(state: State, tokens: Tensor) -> None:

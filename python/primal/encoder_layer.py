@@ -9,10 +9,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from primal._export import is_empty
-from primal._inputs import Lengths, check_choice, check_mask, check_tokens, one_mask, probability, size
+from primal._inputs import Lengths, check_choice, check_mask, check_tokens, flag, one_mask, probability, size
 from primal.attention import PrimalAttention, State
 from primal.ksvd import KsvdTerms
-from primal.untouched import untouched
+from primal.untouched import any_global_hook, untouched
 
 FUSED_DTYPES = [d for d in (torch.float32, torch.bfloat16) if torch.ops.primal_util.is_fused(d)]
 RECOMPUTED_WIDTH = 128  # up to there recomputing costs at most 6 % of the time
@@ -66,11 +66,12 @@ class EncoderLayer(nn.Module):
         check_choice("EncoderLayer", "activation", activation, ("gelu", "relu"))
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
         self.feed_forward, self.dropout = feed_forward, dropout
-        self.norm_first, self.activation = norm_first, activation
+        self.norm_first, self.activation = flag("EncoderLayer", "norm_first", norm_first), activation
         self.attention = PrimalAttention(
             embed_dim, num_heads, rank, rows, implementation=implementation, **attention, **factory
         )
-        self.recompute = embed_dim <= RECOMPUTED_WIDTH if recompute is None else recompute
+        recompute = embed_dim <= RECOMPUTED_WIDTH if recompute is None else recompute
+        self.recompute = flag("EncoderLayer", "recompute", recompute)
         self._padding = self.attention.padding  # of the attention, should a wrapper hide it
         self.linear1 = nn.Linear(embed_dim, feed_forward, **factory)
         self.linear2 = nn.Linear(feed_forward, embed_dim, **factory)
@@ -78,7 +79,12 @@ class EncoderLayer(nn.Module):
         self.norm2 = nn.LayerNorm(embed_dim, **factory)
 
     def reset_parameters(self) -> None:
-        for part in (self.attention, self.linear1, self.linear2, self.norm1, self.norm2):
+        names = ("attention", "linear1", "linear2", "norm1", "norm2")
+        parts = {name: getattr(self, name) for name in names}
+        for name, part in parts.items():
+            if not hasattr(part, "reset_parameters"):
+                raise RuntimeError(f"EncoderLayer: {name} is a {type(part).__name__}, which has no reset_parameters")
+        for part in parts.values():
             part.reset_parameters()
 
     def forward(
@@ -109,14 +115,17 @@ class EncoderLayer(nn.Module):
 
     def initial_state(self, batch_size: int) -> State:
         """The state before the first token of a causal layer."""
+        self._check_steps("initial_state")
         return self.attention.initial_state(batch_size)
 
     @torch.no_grad()
     def step(self, tokens: Tensor, state: State, *, key_padding_mask: Tensor | None = None) -> tuple[Tensor, State]:
         """The next tokens [B, T, D] of a causal layer after `state`: their output and the state after them.
 
-        Equal to the full pass in evaluation mode, whatever the mode.
+        Equal to the full pass in evaluation mode, whatever the mode. Refused when the attention has hooks, was replaced
+        or overrides forward, which a step could not obey.
         """
+        self._check_steps("step")
         check_tokens("EncoderLayer", "tokens", tokens)
         mask = one_mask("EncoderLayer", tokens, {"key_padding_mask": key_padding_mask}, {})
         tokens = self._cleared(tokens, mask)
@@ -128,6 +137,14 @@ class EncoderLayer(nn.Module):
             f"feed_forward={self.feed_forward}, dropout={self.dropout}, norm_first={self.norm_first}, "
             f"activation={self.activation}, recompute={self.recompute}"
         )
+
+    def _check_steps(self, method: str) -> None:
+        """A step is no call of the attention: what changes its forward would be passed over."""
+        if any_global_hook() or not untouched(self, ("attention",), PrimalAttention):
+            raise RuntimeError(
+                f"EncoderLayer: {method} cannot obey hooks (global ones too), a wrapper or another forward of the "
+                f"attention, a {type(self.attention).__name__}; take them off, or call the layer on the whole sequence"
+            )
 
     def _can_fuse(self, x: Tensor) -> bool:
         return (

@@ -37,9 +37,12 @@ def ksvd_loss(
     batch_mean: (mean over the batch of J)^2 (published for LRA, vision).
     none: J^2 of each sample, [B].
     """
-    layers = [layers] if isinstance(layers, KsvdTerms) else list(layers)
+    layers = [layers] if isinstance(layers, KsvdTerms) or not isinstance(layers, Iterable) else list(layers)
     if not layers:
         raise ValueError("ksvd_loss: no layer given")
+    for terms in layers:
+        if not isinstance(terms, KsvdTerms):
+            raise TypeError(f"ksvd_loss: layers must be KsvdTerms, one or several, got {type(terms).__name__}")
     objectives = [terms.objective() for terms in layers]
     if reduction == "per_sample":
         squares = [j.square().mean() for j in objectives]

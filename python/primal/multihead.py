@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from primal._inputs import check_tensor
+from primal._inputs import check_tensor, flag
 from primal.attention import PrimalAttention
 from primal.ksvd import KsvdTerms
 
@@ -48,7 +48,7 @@ class MultiheadPrimalAttention(nn.Module):
         **attention: Any,
     ) -> None:
         super().__init__()
-        self.batch_first = batch_first
+        self.batch_first = flag("MultiheadPrimalAttention", "batch_first", batch_first)
         self.attention = PrimalAttention(embed_dim, num_heads, rank, rows, **attention)
         self._terms: KsvdTerms | None = None
 
@@ -89,8 +89,9 @@ class MultiheadPrimalAttention(nn.Module):
     ) -> tuple[Tensor, None]:
         """query: [B, N, D] or [N, B, D] (as batch_first says) or [N, D]; key and value: the same tensor, of Nk tokens.
 
-        Self-attention when the key is the query, else cross-attention. key_padding_mask: [B, Nk], bool (True = padded)
-        or float (-inf = padded, else 0). Returns the output, shaped like the query, and None for the weights.
+        Self-attention when the key is the query itself (no view or detached copy of it), else cross-attention.
+        key_padding_mask: [B, Nk], bool (True = padded) or float (-inf = padded, else 0). Returns the output, shaped
+        like the query, and None for the weights.
         """
         for name, x in {"query": query, "key": key, "value": value}.items():
             check_tensor("MultiheadPrimalAttention", name, x)
@@ -98,17 +99,18 @@ class MultiheadPrimalAttention(nn.Module):
                 raise _error(f"{name} must have 3 dimensions, or all 2, got {list(x.shape)}")
         if need_weights:
             raise _error("there are no attention weights to return; pass need_weights=False")
-        if not _same(key, value):
+        if not _same_values(key, value):
             raise _error("value must be the same tensor as key: Primal-Attention has no values")
         self._check_causal(attn_mask, is_causal, query)
         mask = None if key_padding_mask is None else _bool_mask(key_padding_mask, key.dim() - 1)
+        other = None if _same_tensor(query, key) else key
         if query.dim() == 2:
             mask = None if mask is None else mask[None]
-            out = self._batched(query[None], None if _same(query, key) else key[None], mask)[0]
+            out = self._batched(query[None], None if other is None else other[None], mask)[0]
         elif self.batch_first:
-            out = self._batched(query, None if _same(query, key) else key, mask)
+            out = self._batched(query, other, mask)
         else:
-            other = None if _same(query, key) else key.transpose(0, 1)
+            other = None if other is None else other.transpose(0, 1)
             out = self._batched(query.transpose(0, 1), other, mask).transpose(0, 1)
         return out, None
 
@@ -180,9 +182,19 @@ def _error(message: str) -> ValueError:
     return ValueError(f"MultiheadPrimalAttention: {message}")
 
 
-def _same(one: Tensor, other: Tensor) -> bool:
-    """Whether they are one tensor, perhaps detached from each other, as by a checkpoint."""
+def _same_values(one: Tensor, other: Tensor) -> bool:
+    """Whether they are one tensor, or show the same memory in the same way."""
     return one is other or (not torch.compiler.is_compiling() and one.shape == other.shape and one.is_set_to(other))
+
+
+def _same_tensor(one: Tensor, other: Tensor) -> bool:
+    """Whether a gradient of the one is a gradient of the other.
+
+    A checkpoint with use_reentrant=True calls again in the backward pass, with each argument detached for itself."""
+    if one is other or torch.compiler.is_compiling():
+        return one is other
+    leaves = one.is_leaf and other.is_leaf and one.requires_grad and other.requires_grad
+    return leaves and torch._C._current_graph_task_id() != -1 and _same_values(one, other)
 
 
 def _bool_mask(mask: Tensor, dim: int, name: str = "key_padding_mask") -> Tensor:

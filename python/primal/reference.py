@@ -92,9 +92,12 @@ class Result(NamedTuple):
 
 
 def cosine(u: Tensor) -> Tensor:
-    """Unit length, so that <phi(q), phi(k)> is the cosine of q and k."""
-    length: Tensor = u.norm(dim=-1, keepdim=True)
-    return u / length.clamp_min(1e-12)
+    """Unit length, so that <phi(q), phi(k)> is the cosine of q and k.
+
+    The second derivative of a norm is NaN at 0, where no derivative of it is needed: there another vector has its."""
+    zero = u.detach().norm(dim=-1, keepdim=True) == 0
+    length: Tensor = u.masked_fill(zero, 1).norm(dim=-1, keepdim=True)
+    return u / length.masked_fill(zero, 0).clamp_min(1e-12)
 
 
 def exponential(u: Tensor) -> Tensor:

@@ -8,7 +8,8 @@ from torch.nn.modules import module as global_hooks
 
 
 def untouched(owner: nn.Module, names: tuple[str, ...], kind: type[nn.Module]) -> bool:
-    """No hooks, and the forward of `kind` itself: nothing wrapped, replaced, or overridden in a subclass or instance.
+    """No hooks, and the forward and __call__ of `kind`: nothing wrapped, replaced, or overridden in a subclass or
+    instance.
 
     Parametrised modules are untouched: reading their weight computes it. Weights of a class of their own, such as
     quantised ones, are not: functions of PyTorch may mean something else for them."""
@@ -25,6 +26,7 @@ def _is_untouched(module: nn.Module | None, kind: type[nn.Module]) -> bool:
     return (
         module is not None
         and type(module).forward is kind.forward
+        and type(module).__call__ is kind.__call__
         and "forward" not in module.__dict__
         and not (module._forward_hooks or module._forward_pre_hooks)
         and not (module._backward_hooks or module._backward_pre_hooks)

@@ -51,6 +51,11 @@ def test_options_that_do_not_fit(options, message):
         ({"rank": 2.0}, "PrimalAttention: rank must be an integer, got float 2.0"),
         ({"rows": [5]}, "PrimalAttention: rows must be an integer, got list [5]"),
         ({"feature_map": 3}, "PrimalAttention: feature_map must be a name or a function, got 3"),
+        ({"causal": "no"}, "PrimalAttention: causal must be True or False, got str 'no'"),
+        ({"data_dependent": 1}, "PrimalAttention: data_dependent must be True or False, got int 1"),
+        ({"bias": "no"}, "PrimalAttention: bias must be True or False, got str 'no'"),
+        ({"feed_forward": 8, "norm_first": "no"}, "EncoderLayer: norm_first must be True or False, got str 'no'"),
+        ({"feed_forward": 8, "recompute": 2}, "EncoderLayer: recompute must be True or False, got int 2"),
         ({"feed_forward": "8"}, "EncoderLayer: feed_forward must be an integer, got str '8'"),
         ({"feed_forward": 8, "dropout": "0.1"}, "EncoderLayer: dropout must be a number, got str '0.1'"),
         ({"feed_forward": 8, "width": "12"}, "PrimalAttention: embed_dim must be an integer, got str '12'"),
@@ -68,6 +73,8 @@ def test_options_of_another_type(options, message):
 def test_numbers_of_numpy_are_sizes_too():
     layer = PrimalAttention(np.int64(12), np.int32(3), np.int64(4))
     assert "12, 3, rank=4, rows=40" in repr(layer)
+    layer = EncoderLayer(12, 3, 4, feed_forward=8, dropout=np.float32(0.25), causal=np.bool_(True))
+    assert (layer.dropout, layer.attention.causal) == (0.25, True)
 
 
 def test_repr_has_the_options_that_are_not_their_default():
@@ -265,6 +272,25 @@ def test_step_names_its_own_arguments():
         layer.step([1.0], layer.initial_state(2))
 
 
+@pytest.mark.parametrize("implementation", ["auto", "plain"])
+@pytest.mark.parametrize("kind", [PrimalAttention, EncoderLayer])
+def test_step_takes_a_state_or_its_three_tensors(kind, implementation):
+    options = {"feed_forward": 8} if kind is EncoderLayer else {}
+    layer = kind(12, 3, 4, causal=True, implementation=implementation, **options)
+    x, state = random_tokens(2, 1, dtype=torch.float32), layer.initial_state(2)
+    assert torch.equal(layer.step(x, tuple(state))[0], layer.step(x, state)[0])
+    for wrong in (None, state[:2], (1, 2, 3), state.q_sum):
+        got = type(wrong).__name__
+        with refuses(TypeError, f"PrimalAttention: state must be a State of three tensors, got {got}"):
+            layer.step(x, wrong)
+
+
+@pytest.mark.parametrize("owner", LAYERS)
+def test_no_series_have_no_lengths(owner):
+    out, _ = LAYERS[owner]()(torch.zeros(0, 5, 12), lengths=[])
+    assert out.shape == (0, 5, 12)
+
+
 @pytest.mark.parametrize(("owner", "name"), [("PrimalAttention", "query"), ("EncoderLayer", "x")])
 def test_tokens_that_are_none(owner, name):
     layer, x = LAYERS[owner](), random_tokens(2, 5, dtype=torch.float32)
@@ -302,6 +328,11 @@ def test_encoder_layer_takes_its_mask_under_both_names():
 def test_ksvd_loss_refuses_no_layer_and_an_unknown_reduction():
     with refuses(ValueError, "ksvd_loss: no layer given"):
         ksvd_loss([], eta=0.1)
+    for wrong in ([torch.zeros(2)], torch.zeros(2), (torch.zeros(2),) * 3):
+        with refuses(TypeError, "ksvd_loss: layers must be KsvdTerms, one or several, got Tensor"):
+            ksvd_loss(wrong, eta=0.1)
+    with refuses(TypeError, "ksvd_loss: layers must be KsvdTerms, one or several, got NoneType"):
+        ksvd_loss(None, eta=0.1)
     _, terms = make_layer()(random_tokens(2, 5))
     with refuses(ValueError, "reduction must be per_sample, batch_mean or none, got 'sum'"):
         ksvd_loss(terms, eta=0.1, reduction="sum")

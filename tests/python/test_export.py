@@ -106,6 +106,38 @@ def test_sizes_that_depend_on_the_data(kind, mode, implementation):
         torch.testing.assert_close(program(*arguments), model(*arguments))
 
 
+@every_implementation
+@every_kind
+def test_a_mask_of_another_size_is_refused_in_a_graph(kind, implementation):
+    """Its own functions would spread one row over all."""
+    layer, x = make(kind, "data_dependent", implementation), torch.randn(3, 7, WIDTH)
+    for given in ({"key_padding_mask": torch.zeros(1, 7).bool()}, {"lengths": torch.tensor([5])}):
+        for dynamic in (False, True):
+            torch._dynamo.reset()
+            compiled = torch.compile(layer, fullgraph=True, dynamic=dynamic, backend="aot_eager")
+            with pytest.raises((ValueError, RuntimeError)):
+                compiled(x, **given)
+    shapes = {"query" if kind == "attention" else "x": BOTH, "key_padding_mask": BOTH}
+    program = export(layer, (x,), {"key_padding_mask": torch.zeros(3, 7).bool()}, dynamic_shapes=shapes).module()
+    with pytest.raises((AssertionError, RuntimeError, ValueError)):
+        program(x, key_padding_mask=torch.zeros(1, 7).bool())
+
+
+class SomeMasked(SomeTokens):
+    def forward(self, x, series, mask):
+        return self.layer(x[series], key_padding_mask=mask[series.nonzero().squeeze(-1)])[0]
+
+
+@every_implementation
+@every_kind
+def test_masks_whose_size_depends_on_the_data(kind, implementation):
+    model, x = SomeMasked(make(kind, "data_dependent", implementation)), torch.randn(4, 9, WIDTH)
+    series, mask = torch.arange(4) > 0, torch.rand(4, 9) < 0.3
+    program = export(model, (x, series, mask)).module()
+    for some in (series, ~series):
+        torch.testing.assert_close(program(x, some, mask), model(x, some, mask))
+
+
 def test_states_and_terms_are_loaded_as_weights():
     """torch.load's default takes known types only."""
     layer = make("attention", "causal", "auto")

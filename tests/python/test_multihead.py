@@ -66,8 +66,38 @@ def test_sequence_first_and_unbatched_tokens():
     turned.batch_first = False
     y = x.transpose(0, 1)
     assert torch.equal(turned(y, y, y, key_padding_mask=mask)[0], expected.transpose(0, 1))
-    one, _ = module(x[1], x[1].view_as(x[1]), x[1].view_as(x[1]), key_padding_mask=mask[1])
-    torch.testing.assert_close(one, expected[1])
+    one = x[1]
+    torch.testing.assert_close(module(one, one, one.view_as(one), key_padding_mask=mask[1])[0], expected[1])
+
+
+@pytest.mark.parametrize("change", [torch.Tensor.detach, lambda x: x.view_as(x)], ids=["detached", "view"])
+def test_another_tensor_of_the_same_memory_is_a_key_of_its_own(change):
+    module, x, mask = make(), torch.randn(2, 7, WIDTH, requires_grad=True), padding(7, 4)
+    other = change(x)
+    outs = (
+        module(x, other, other, key_padding_mask=mask)[0],
+        module(x, other, change(other), key_padding_mask=mask)[0],
+        module.attention(x, other, key_padding_mask=mask)[0],
+    )
+    results = [(out, torch.autograd.grad(out.square().sum(), x)[0]) for out in outs]
+    assert all(torch.equal(*pair) for result in results[:2] for pair in zip(result, results[2], strict=True))
+    compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(x, other, other, key_padding_mask=mask)[0], results[2][0])
+
+
+def test_reentrant_checkpoint_of_self_attention_has_its_gradient():
+    """It detaches each argument for itself when it calls again."""
+    module, x, mask = make(), torch.randn(2, 7, WIDTH, requires_grad=True), padding(7, 4)
+
+    def gradients(out):
+        module.zero_grad()
+        x.grad = None
+        out.square().sum().backward()
+        return [x.grad, *(p.grad for p in module.attention.parameters() if p.grad is not None)]
+
+    expected = gradients(module(x, x, x, mask)[0])
+    actual = gradients(checkpoint(lambda *args: module(*args)[0], x, x, x, mask, use_reentrant=True))
+    torch.testing.assert_close(actual, expected)
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -173,6 +173,51 @@ def test_second_derivatives(name):
     assert_near(torch.einsum("abcxyz,xyz->abc", twice, direction), expected, 1e-5)
 
 
+@pytest.mark.parametrize("feature_map", ["cosine", "polynomial(2)"])
+@pytest.mark.parametrize("causal", [False, True])
+def test_second_derivatives_where_a_vector_is_zero(feature_map, causal):
+    """Padded tokens are 0, and so are their q and k without bias."""
+    layer = make_layer(implementation="plain", bias=False, feature_map=feature_map, causal=causal)
+    x, direction, mask = random_tokens(2, 5), random_tokens(2, 5), primal.padding_mask(torch.tensor([5, 0]), 5)
+
+    def gradient(tokens):
+        out, terms = layer(tokens, key_padding_mask=mask)
+        return torch.autograd.grad(out.square().sum() + terms.objective().sum(), tokens, create_graph=True)[0]
+
+    x.requires_grad_()
+    (second,) = torch.autograd.grad((gradient(x) * direction).sum(), x)
+    assert_near(second, slope(gradient, x, direction).detach(), 1e-5)
+    weights = [layer.q_proj.weight, layer.we]
+    assert all(g.isfinite().all() for g in torch.autograd.grad(gradient(x).square().sum(), weights))
+
+
+def test_zero_vectors_leave_the_cosine_map_as_it_was():
+    u = random_tokens(2, 5).requires_grad_()
+    expected = u / u.norm(dim=-1, keepdim=True).clamp_min(1e-12)
+    assert torch.equal(primal.reference.cosine(u), expected)
+    ours, theirs = (torch.autograd.grad(y.sin().sum(), u)[0] for y in (primal.reference.cosine(u), expected))
+    assert torch.equal(ours, theirs)
+    zero = torch.zeros(2, 5, requires_grad=True)
+    assert torch.equal(primal.reference.cosine(zero), zero)
+
+
+@every_layer
+def test_gradients_of_each_sample_with_lengths(name):
+    layer, x = plain_layers()[name], random_tokens(2, 5)
+    parameters = {k: v.detach() for k, v in layer.named_parameters()}
+
+    def loss(weights, tokens, length):
+        out, terms = functional_call(layer, weights, (tokens[None],), {"lengths": length[None]})
+        return out.square().sum() + terms.objective().sum()
+
+    together = vmap(grad(loss), (None, 0, 0))(parameters, x, LENGTHS)
+    apart = [grad(loss)(parameters, *sample) for sample in zip(x, LENGTHS, strict=True)]
+    for key, value in together.items():
+        assert_near(value, torch.stack([one[key] for one in apart]), 1e-10)
+    with pytest.raises(ValueError, match="lengths: 6 is above the 5 tokens"):
+        grad(loss)(parameters, x[0], torch.tensor(6))
+
+
 @every_layer
 @pytest.mark.parametrize("sampling", ["exact", "legacy"])
 def test_gradients_of_each_sample(name, sampling):

@@ -36,8 +36,13 @@ class Bent(nn.Linear):
         return super().forward(x).sin()
 
 
-def bent(linear):
-    own = Bent(linear.in_features, linear.out_features, dtype=linear.weight.dtype)
+class BentCall(nn.Linear):
+    def __call__(self, x):
+        return super().__call__(x).sin()
+
+
+def bent(linear, kind=Bent):
+    own = kind(linear.in_features, linear.out_features, dtype=linear.weight.dtype)
     own.load_state_dict(linear.state_dict())
     return own
 
@@ -102,6 +107,12 @@ def test_a_subclass_of_a_part_runs_its_own_forward(dtype):
         assert_obeyed("attention", dtype, name, bent)
     for name in ("linear1", "attention.q_proj", "attention.out_proj"):
         assert_obeyed("encoder", dtype, name, bent)
+
+
+@both_dtypes
+def test_a_subclass_of_a_part_is_called_by_its_own_call(dtype):
+    for kind, name in (("attention", "q_proj"), ("encoder", "linear1"), ("encoder", "attention.out_proj")):
+        assert_obeyed(kind, dtype, name, lambda linear: bent(linear, BentCall))
 
 
 @both_dtypes
@@ -221,6 +232,52 @@ def test_an_attention_with_its_own_forward_is_called(dtype):
 
     assert_obeyed("encoder", dtype, "attention", doubled)
     assert_obeyed("encoder", dtype, "attention", Wrapped)
+
+
+def doubled_in_place(attention):
+    attention.__class__ = Doubled
+    return attention
+
+
+@pytest.mark.parametrize(
+    "change", [Wrapped, hooked, hooked_before, with_own_forward, doubled_in_place], ids=lambda change: change.__name__
+)
+def test_a_step_that_could_not_obey_a_touched_attention_is_refused(change):
+    layer, x = make(torch.float32, causal=True), torch.randn(2, 3, 12)
+    state = layer.initial_state(2)
+    replace(layer, "attention", change)
+    with pytest.raises(RuntimeError, match=r"^EncoderLayer: step cannot obey hooks .*$"):
+        layer.step(x, state)
+    with pytest.raises(RuntimeError, match="EncoderLayer: initial_state cannot obey"):
+        layer.initial_state(2)
+
+
+def test_a_step_that_could_not_obey_a_global_hook_is_refused():
+    layer, x = make(torch.float32, causal=True), torch.randn(2, 3, 12)
+    state = layer.initial_state(2)
+    handle = nn.modules.module.register_module_forward_hook(lambda *_: None)
+    try:
+        with pytest.raises(RuntimeError, match="EncoderLayer: step cannot obey hooks"):
+            layer.step(x, state)
+    finally:
+        handle.remove()
+    layer.step(x, state)
+
+
+class Resettable(Hidden):
+    def reset_parameters(self):
+        self.inner.reset_parameters()
+
+
+def test_parameters_of_a_wrapped_attention_are_drawn_again_where_the_wrapper_can():
+    layer = make(torch.float32)
+    replace(layer, "attention", Resettable)
+    before = layer.attention.inner.we.clone()
+    layer.reset_parameters()
+    assert not torch.equal(layer.attention.inner.we, before)
+    layer.attention = Hidden(layer.attention)
+    with pytest.raises(RuntimeError, match="EncoderLayer: attention is a Hidden, which has no reset_parameters"):
+        layer.reset_parameters()
 
 
 class Halved(torch.Tensor):
