@@ -141,6 +141,14 @@ def test_what_can_be_read_only_once_is_refused_at_once(key, own, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_standard_input_is_refused_at_once(own, tmp_path):
+    with (own[0] / "mine.csv").open() as file:
+        process = start("train", *OWN, "--train", "/dev/stdin", "--run", tmp_path / "run", stdin=file)
+        _, errors = process.communicate()
+    assert process.returncode == 2
+    assert errors.startswith("primal train: data.train: /dev/stdin can be read only once")
+
+
 def test_a_name_that_config_toml_cannot_hold_is_refused_at_once(own, tmp_path):
     file = os.fsencode(tmp_path) + b"/\xff.csv"
     shutil.copy(own[0] / "mine.csv", file)

@@ -59,7 +59,8 @@ data::TimeSeriesSet scaled(data::TimeSeriesSet set, const SeriesFacts& facts, bo
 fs::path existing(const char* key, const std::string& file) {
   const fs::file_status status = fs::status(file);
   if (!fs::exists(status)) throw Error(std::string(key) + ": there is no file " + file);
-  if (fs::is_other(status)) {
+  // /dev/stdin may stand for a file, but for another one tomorrow.
+  if (fs::is_other(status) || file.starts_with("/dev/") || file.starts_with("/proc/")) {
     throw Error(std::string(key) + ": " + file +
                 " can be read only once, and the run needs it again: write it to a file first");
   }
