@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.fx.experimental.symbolic_shapes import guard_or_false
 from torch.utils import _pytree
 
 
@@ -14,8 +13,15 @@ def register_for_export(named_tuple: type) -> None:
     torch.serialization.add_safe_globals([named_tuple])
 
 
+def is_known(condition: bool) -> bool:
+    """Whether it holds; no, where a graph is made for sizes that are not known yet."""
+    if not torch.compiler.is_compiling():
+        return bool(condition)
+    from torch.fx.experimental.symbolic_shapes import guard_or_false  # a third of a second, for those who compile
+
+    return guard_or_false(condition)
+
+
 def is_empty(x: Tensor, dim: int) -> bool:
-    """Whether it has no entries along this dimension; no, where a graph is made for sizes that are not known yet."""
-    if torch.compiler.is_compiling():
-        return guard_or_false(x.shape[dim] == 0)
-    return bool(x.shape[dim] == 0)
+    """Whether it is known to have no entries along this dimension."""
+    return is_known(x.shape[dim] == 0)

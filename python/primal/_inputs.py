@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
-from torch.fx.experimental.symbolic_shapes import guard_or_false
+
+from primal._export import is_known
 
 Lengths = Tensor | Sequence[int]
 
@@ -105,11 +106,10 @@ def _mask_of_lengths(name: str, lengths: Lengths, tokens: int, x: Tensor | None 
 
 def _same_size(one: Tensor, other: Tensor, dim: int) -> bool:
     """Sizes that a graph does not know yet are compared when it runs."""
-    if not torch.compiler.is_compiling():
-        return bool(one.shape[dim] == other.shape[dim])
-    if guard_or_false(one.shape[dim] != other.shape[dim]):
+    if is_known(one.shape[dim] != other.shape[dim]):
         return False
-    torch._check(one.shape[dim] == other.shape[dim])  # type: ignore[no-untyped-call]
+    if torch.compiler.is_compiling():
+        torch._check(one.shape[dim] == other.shape[dim])  # type: ignore[no-untyped-call]
     return True
 
 

@@ -1,12 +1,13 @@
 """Every test starts from the same random numbers, and property tests draw the same examples in every run."""
 
 import hashlib
+import shutil
 
 import hypothesis
 import pytest
 import torch
 import torch.compiler.config
-from series_files import LEARNING, TINY, done, make_set, run
+from series_files import CAREFUL, LEARNING, TINY, done, make_set, run
 
 import primal
 
@@ -38,6 +39,22 @@ def trained(data, tmp_path_factory):
     """The run of a small model that has learnt that set."""
     folder = tmp_path_factory.mktemp("trained") / "run"
     done(run("train", *TINY, *LEARNING, "--data", data, "--run", folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(data, tmp_path_factory):
+    """A run that nothing interrupted."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    done(run("train", *CAREFUL, "--data", data, "--run", folder))
+    return folder
+
+
+@pytest.fixture
+def unfinished(whole, tmp_path):
+    """All epochs are done, the result is not written."""
+    folder = shutil.copytree(whole, tmp_path / "unfinished")
+    (folder / "result.json").unlink()
     return folder
 
 

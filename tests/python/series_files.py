@@ -22,6 +22,12 @@ TINY = (
     *("--set", "model.rank=4", "--set", "model.rows=0", "--set", "train.epochs=3"),
 )
 LEARNING = ("--set", "train.epochs=12", "--set", "optimizer.lr=5e-3", "--set", "loss.eta=0.01")
+# Epochs of 12 steps, a checkpoint after each. Dropout, accumulation, schedule and average have a state of their own.
+CAREFUL = (
+    *(*TINY, "--set", "train.epochs=6", "--set", "train.batch=2", "--set", "train.accumulate=2"),
+    *("--set", "train.checkpoint_steps=1", "--set", "optimizer.name=adamw", "--set", "schedule.name=cosine"),
+    *("--set", "train.average=0.9"),
+)
 # In result.json.
 FROM_THE_CLOCK = {"seconds", "tokens_per_second", "peak_memory_mb"}
 
@@ -177,6 +183,15 @@ def wait_until(process, moment, seconds=60):
         assert process.poll() is None, f"ended with {process.returncode}: {process.stderr.read()}"
         assert time.monotonic() < end, f"waited {seconds} s in vain"
         time.sleep(0.002)
+
+
+def steps(folder):
+    """Of the complete checkpoints, rising."""
+    return sorted(int(path.name.removeprefix("step-")) for path in (folder / "checkpoints").glob("step-*[0-9]"))
+
+
+def newest(folder):
+    return folder / "checkpoints" / f"step-{steps(folder)[-1]}"
 
 
 def tensor_bytes(folder):
