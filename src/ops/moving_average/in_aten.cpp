@@ -83,8 +83,8 @@ MovingAverage moving_average_in_aten(const MovingAverageArguments& a) {
   return {zero_padded(y, a).to(a.x.scalar_type()), state};
 }
 
-MovingAverageGradients moving_average_gradients_in_aten(const MovingAverageArguments& a, const at::Tensor& out_gradient,
-                                                        const at::Tensor& state_gradient) {
+MovingAverageGradients moving_average_gradients_in_aten(const MovingAverageArguments& a,
+                                                        const at::Tensor& out_gradient) {
   const Tokens tokens(a);
   const at::Tensor g = Tokens::counted(out_gradient, a, tokens.inner);
   MovingAverageGradients result;
@@ -101,10 +101,6 @@ MovingAverageGradients moving_average_gradients_in_aten(const MovingAverageArgum
     if (a.tokens() > 0) {
       back.count = (d.count.narrow(2, -1, 1) - d.count).flip(2);
       p = back.sums(p.flip(2)).flip(2);
-      if (state_gradient.defined()) {
-        const at::Tensor later = d.count.narrow(2, -1, 1) - d.count;
-        p = p + (d.faded(later) * state_gradient.unsqueeze(2)).to(p.scalar_type());
-      }
     }
     if (a.padding) p = p.masked_fill(in_order(a.padding->unsqueeze(1).unsqueeze(-1), r), 0);
     result.x = result.x + in_order(p.sum(1), r);
@@ -113,18 +109,48 @@ MovingAverageGradients moving_average_gradients_in_aten(const MovingAverageArgum
     log_scales.push_back(at::where(d.rate.squeeze(1).isinf(), at::zeros({}, per_channel.options()), per_channel)
                              .unflatten(1, {a.log_scale.size(2), -1})
                              .sum(2));
-    if (a.state) {
-      result.state = (d.faded(d.count) * (gradient * d.weight).to(at::kDouble)).sum(2);
-      if (state_gradient.defined()) {
-        const at::Tensor all = a.tokens() > 0 ? d.count.select(2, -1) : at::zeros({1, 1, 1}, a.state->options());
-        result.state = result.state + d.faded(all.unsqueeze(2)).squeeze(2) * state_gradient;
-      }
-    }
+    if (a.state) result.state = (d.faded(d.count) * (gradient * d.weight).to(at::kDouble)).sum(2);
   }
   result.x = result.x.to(a.x.scalar_type());
   result.log_scale = at::stack(log_scales).to(a.log_scale.scalar_type());
   result.weight = at::stack(weights).to(a.weight.scalar_type());
   return result;
+}
+
+// The state is the sum over tokens of a^(tokens behind it) x, and a^tokens the state before: one scale after another,
+// for the sake of memory.
+void add_state_gradient(const MovingAverageArguments& a, const at::Tensor& state_gradient,
+                        MovingAverageGradients& gradients) {
+  const Direction d(a, 0, at::kDouble);
+  const at::Tensor counted = d.count.view({d.count.size(0), -1, 1});  // [B or 1, N, 1]
+  const at::Tensor all = a.tokens() > 0 ? counted.narrow(1, -1, 1) : at::zeros({1, 1, 1}, counted.options());
+  const at::Tensor behind = all - counted;
+  at::Tensor x = a.x.to(at::kDouble), share = at::zeros_like(x);
+  if (a.padding) x = x.masked_fill(a.padding->unsqueeze(-1), 0);
+  std::vector<at::Tensor> log_scales;
+  for (int64_t i = 0; i < a.scales(); ++i) {
+    const at::Tensor rate = d.rate.select(0, i),
+                     gradient = state_gradient.select(1, i).unsqueeze(1);  // [1, D], [B, 1, D]
+    const auto faded = [&](const at::Tensor& tokens) {
+      return at::where(tokens == 0, at::ones({}, tokens.options()), (tokens * rate).neg().exp());
+    };
+    // d a^k / d log_scale = k rate a^k: 0 where the rate is infinite.
+    const auto slope = [&](const at::Tensor& tokens) { return (tokens * rate * faded(tokens)).nan_to_num(0.0); };
+    share = share + faded(behind) * gradient;
+    at::Tensor log_scale = (slope(behind) * x * gradient).sum({0, 1});
+    if (a.state) {
+      const at::Tensor before = a.state->select(1, i).unsqueeze(1);
+      log_scale = log_scale + (slope(all) * before * gradient).sum({0, 1});
+      gradients.state.select(1, i).add_((faded(all) * gradient).squeeze(1));
+    }
+    log_scales.push_back(log_scale.unflatten(0, {a.log_scale.size(2), -1}).sum(1));
+  }
+  if (a.padding) share = share.masked_fill(a.padding->unsqueeze(-1), 0);
+  gradients.x = gradients.x + share.to(gradients.x.scalar_type());
+  if (!log_scales.empty()) {
+    gradients.log_scale =
+        gradients.log_scale + at::stack(log_scales).unsqueeze(0).to(gradients.log_scale.scalar_type());
+  }
 }
 
 }  // namespace primal::ops

@@ -6,8 +6,11 @@
 namespace primal::ops {
 
 MovingAverage moving_average_in_aten(const MovingAverageArguments& arguments);
+/// Without the share of the state after the last token.
 MovingAverageGradients moving_average_gradients_in_aten(const MovingAverageArguments& arguments,
-                                                        const at::Tensor& out_gradient,
-                                                        const at::Tensor& state_gradient);
+                                                        const at::Tensor& out_gradient);
+/// Adds that share, on any device. state_gradient: [B, S, D] float64
+void add_state_gradient(const MovingAverageArguments& arguments, const at::Tensor& state_gradient,
+                        MovingAverageGradients& gradients);
 
 }  // namespace primal::ops

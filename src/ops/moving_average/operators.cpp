@@ -168,8 +168,10 @@ MovingAverage moving_average_pass(const MovingAverageArguments& a) {
 
 MovingAverageGradients moving_average_gradients(const MovingAverageArguments& a, const at::Tensor& out_gradient,
                                                 const at::Tensor& state_gradient) {
-  return a.x.is_cpu() ? moving_average_gradients_on_cpu(a, out_gradient, state_gradient)
-                      : moving_average_gradients_in_aten(a, out_gradient, state_gradient);
+  MovingAverageGradients gradients = a.x.is_cpu() ? moving_average_gradients_on_cpu(a, out_gradient)
+                                                  : moving_average_gradients_in_aten(a, out_gradient);
+  if (state_gradient.defined()) add_state_gradient(a, state_gradient, gradients);
+  return gradients;
 }
 
 }  // namespace primal::ops

@@ -14,19 +14,18 @@ template <typename T>
 void scan_in_one_pass(const ScanCut& cut, const Coefficients<T>& c, const at::Tensor& state_before,
                       const ScanTokens<T>& x, const ScanTokens<T>& y, const at::Tensor& state_after) {
   parallel_for(0, cut.pieces(), 1, [&](int64_t begin, int64_t end) {
-    std::vector<T> x_space, y_space;
+    auto& space = ScanSpace<T>::of_thread();
     for (int64_t index = begin; index < end; ++index) {
       const ScanPiece piece = cut.piece(index);
       std::vector<double> sums = state_of(state_before, piece, c.layout.scales);
-      std::vector<T> own(sums.size());
       for (int64_t chunk = 0; chunk < cut.chunks(); ++chunk) {
         const ChunkRows rows(cut, piece, chunk, x.stride(piece));
-        std::vector<T> running = rounded<T>(sums.data(), std::ssize(sums));
-        std::fill(own.begin(), own.end(), T{0});
-        T* out = y.take(piece, chunk, y_space);
-        kernels::moving_average(x.read(piece, chunk, x_space), rows.in_order(0), c.scales(0, piece), c.skip_of(piece),
-                                /*add=*/false, running.data(), own.data(), out);
-        c.carry(0, piece, rows.count(), own.data(), sums.data());
+        T* running = space.rounded(sums.data(), std::ssize(sums), space.running);
+        T* own = space.zeros(std::ssize(sums), space.own);
+        T* out = y.take(piece, chunk, space.y);
+        kernels::moving_average(x.read(piece, chunk, space.x), rows.in_order(0), c.scales(0, piece), c.skip_of(piece),
+                                y.output(), running, own, out);
+        c.carry(0, piece, rows.count(), own, sums.data());
         y.finish(piece, chunk, out);
       }
       set_state(sums, piece, state_after);
@@ -42,12 +41,13 @@ void scan_by_chunks(const ScanCut& cut, const Coefficients<T>& c, const at::Tens
   const ChunkNumbers<double> sums(cut, c.layout);
   const auto sum_up = [&](const ScanPiece& piece, int64_t chunk) {
     const ChunkRows rows(cut, piece, chunk, x.stride(piece));
-    std::vector<T> space, own;
-    const T* tokens = x.read(piece, chunk, space);
+    auto& space = ScanSpace<T>::of_thread();
+    const T* tokens = x.read(piece, chunk, space.x);
+    const int64_t numbers = c.layout.scales * piece.channels;
     for (int64_t r = 0; r < directions; ++r) {
-      own.assign(static_cast<size_t>(c.layout.scales * piece.channels), T{0});
-      kernels::fading_sums(tokens, rows.in_order(r), c.scales(r, piece), own.data());
-      std::copy(own.begin(), own.end(), sums.at(r, piece, chunk));
+      T* own = space.zeros(numbers, space.own);
+      kernels::fading_sums(tokens, rows.in_order(r), c.scales(r, piece), own);
+      std::copy_n(own, numbers, sums.at(r, piece, chunk));
     }
   };
   const auto carry = [&](const ScanPiece& piece) {
@@ -59,13 +59,14 @@ void scan_by_chunks(const ScanCut& cut, const Coefficients<T>& c, const at::Tens
   };
   const auto scan = [&](const ScanPiece& piece, int64_t chunk) {
     const ChunkRows rows(cut, piece, chunk, x.stride(piece));
-    std::vector<T> x_space, y_space;
-    const T* tokens = x.read(piece, chunk, x_space);
-    T* out = y.take(piece, chunk, y_space);
+    auto& space = ScanSpace<T>::of_thread();
+    const T* tokens = x.read(piece, chunk, space.x);
+    T* out = y.take(piece, chunk, space.y);
     for (int64_t r = 0; r < directions; ++r) {
-      std::vector<T> running = rounded<T>(sums.at(r, piece, chunk), c.layout.scales * piece.channels);
-      kernels::moving_average(tokens, rows.in_order(r), c.scales(r, piece), c.skip_of(piece), /*add=*/r > 0,
-                              running.data(), nullptr, out);
+      T* running = space.rounded(sums.at(r, piece, chunk), c.layout.scales * piece.channels, space.running);
+      kernels::moving_average(tokens, rows.in_order(r), c.scales(r, piece), c.skip_of(piece),
+                              r > 0 ? kernels::AverageOutput::add : kernels::AverageOutput::begin, running, nullptr,
+                              out);
     }
     y.finish(piece, chunk, out);
   };

@@ -10,8 +10,8 @@
 namespace primal::ops {
 
 MovingAverage moving_average_on_cpu(const MovingAverageArguments& arguments);
+/// Without the share of the state after the last token.
 MovingAverageGradients moving_average_gradients_on_cpu(const MovingAverageArguments& arguments,
-                                                       const at::Tensor& out_gradient,
-                                                       const at::Tensor& state_gradient);
+                                                       const at::Tensor& out_gradient);
 
 }  // namespace primal::ops

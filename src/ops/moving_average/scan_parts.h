@@ -157,6 +157,13 @@ class ScanTokens {
   ScanTokens(const ScanCut& cut, const at::Tensor& tensor)
       : cut_(cut), tensor_(tensor), narrow_(tensor.scalar_type() == at::kBFloat16) {}
 
+  /// Large ones pass by the caches, as a copy of them would: they would not find them there in any case.
+  kernels::AverageOutput output() const {
+    constexpr int64_t kLarge = 16 << 20, kLine = 64;
+    const int64_t bytes = tensor_.numel() * static_cast<int64_t>(sizeof(T));
+    const bool streams = !narrow_ && bytes >= kLarge && cut_.width() * static_cast<int64_t>(sizeof(T)) % kLine == 0;
+    return streams ? kernels::AverageOutput::stream : kernels::AverageOutput::begin;
+  }
   int64_t stride(const ScanPiece& piece) const { return narrow_ ? piece.channels : cut_.width(); }
   /// Where to write the rows of a chunk; finish() does the rest.
   T* take(const ScanPiece& piece, int64_t chunk, std::vector<T>& space) const {
@@ -208,8 +215,10 @@ class ChunkNumbers {
         chunks_(cut.chunks()),
         layout_(layout) {}
   T* at(int64_t direction, const ScanPiece& piece, int64_t chunk) const {
-    return data_ + (piece.sequence * chunks_ + chunk) * layout_.size() + layout_.at(direction, piece);
+    return row(piece.sequence * chunks_ + chunk) + layout_.at(direction, piece);
   }
+  /// Of one chunk, counted over all sequences.
+  T* row(int64_t chunk) const { return data_ + chunk * layout_.size(); }
 
  private:
   at::Tensor tensor_;
@@ -260,12 +269,28 @@ void for_each_chunk_of_pieces(const ScanCut& cut, const First& first, const Carr
   in_parallel(last);
 }
 
+/// Work space of a thread, used again by its next chunk and its next call: memory that is cleared for every chunk would
+/// take a tenth of the time.
 template <typename T>
-std::vector<T> rounded(const double* numbers, int64_t count) {
-  std::vector<T> result(static_cast<size_t>(count));
-  std::transform(numbers, numbers + count, result.begin(), [](double number) { return static_cast<T>(number); });
-  return result;
-}
+class ScanSpace {
+ public:
+  static ScanSpace& of_thread() {
+    static thread_local ScanSpace space;
+    return space;
+  }
+  T* rounded(const double* numbers, int64_t count, std::vector<T>& to) {
+    to.resize(static_cast<size_t>(count));
+    std::transform(numbers, numbers + count, to.begin(), [](double number) { return static_cast<T>(number); });
+    return to.data();
+  }
+  static T* zeros(int64_t count, std::vector<T>& to) {
+    to.assign(static_cast<size_t>(count), T{0});
+    return to.data();
+  }
+
+  std::vector<T> x, y, gradient;                // chunks that are widened
+  std::vector<T> own, running, after, scratch;  // sums, and what the kernel wants
+};
 
 /// The sums of one sequence's channels [S, channels] out of or into a tensor [B, S, D].
 inline double* state_row(const at::Tensor& state, const ScanPiece& piece, int64_t scale) {
