@@ -160,6 +160,19 @@ Json layer_json(const run::LayerFacts& layer) {
           {"effectiveRankR", rounded(layer.effective_rank_r)}};
 }
 
+/// At most kShown of the time scales, evenly chosen: at which share of the channels they stand, and in tokens.
+Json time_scales_json(const run::TimeScales& memory) {
+  constexpr std::size_t kShown = 101;
+  const std::size_t count = memory.tokens.size(), shown = std::min(count, kShown);
+  Json share = Json::array(), tokens = Json::array();
+  for (std::size_t i = 0; i < shown; ++i) {
+    const std::size_t at = shown == 1 ? 0 : i * (count - 1) / (shown - 1);
+    share.push_back(rounded(count == 1 ? 0.5 : static_cast<double>(at) / static_cast<double>(count - 1)));
+    tokens.push_back(rounded(memory.tokens[at]));
+  }
+  return {{"layer", memory.layer}, {"memory", memory.memory}, {"share", share}, {"tokens", tokens}};
+}
+
 Json findings_json(const run::Run& run) {
   Json list = Json::array();
   for (const analysis::Finding& finding : analysis::findings(analysis::facts_of(run))) {
@@ -210,8 +223,9 @@ std::string title_of(const run::Run& run) {
 }
 
 Json run_json(const run::Run& run, const std::string& name) {
-  Json layers = Json::array();
+  Json layers = Json::array(), memories = Json::array();
   for (const auto& layer : run.spectra.layers) layers.push_back(layer_json(layer));
+  for (const auto& memory : run.spectra.time_scales) memories.push_back(time_scales_json(memory));
   return {{"name", name},
           {"directory", run.directory.string()},
           {"title", title_of(run)},
@@ -222,6 +236,7 @@ Json run_json(const run::Run& run, const std::string& name) {
           {"test", evaluations_json(run.metrics.split("test"))},
           {"result", run.result ? result_json(*run.result) : Json()},
           {"layers", layers},
+          {"timeScales", memories},
           {"spectraOf", run.spectra.what},
           {"findings", findings_json(run)},
           {"config", run.config.text}};

@@ -28,6 +28,10 @@ LayerFacts layer_facts(const base::Fields& object) {
   return layer;
 }
 
+nlohmann::json scales_json(const TimeScales& scales) {
+  return {{"layer", scales.layer}, {"memory", scales.memory}, {"tokens", scales.tokens}};
+}
+
 }  // namespace
 
 nlohmann::json to_json(const Spectra& spectra) {
@@ -46,6 +50,7 @@ nlohmann::json to_json(const Spectra& spectra) {
                     {"effective_rank_r", layer.effective_rank_r}});
   }
   nlohmann::json json = {{"layers", std::move(list)}};
+  for (const TimeScales& scales : spectra.time_scales) json["time_scales"].push_back(scales_json(scales));
   if (!spectra.what.empty()) json["what"] = spectra.what;
   if (!spectra.failure.empty()) json["failure"] = spectra.failure;
   return json;
@@ -56,6 +61,10 @@ Spectra parse_analysis(std::string_view text, const std::string& file) {
   const base::Fields fields(json, file);
   Spectra spectra{.what = fields.text_if_any("what"), .failure = fields.text_if_any("failure")};
   for (const base::Fields& object : fields.objects("layers")) spectra.layers.push_back(layer_facts(object));
+  if (!json.contains("time_scales")) return spectra;  // no layer has a memory
+  for (const base::Fields& object : fields.objects("time_scales")) {
+    spectra.time_scales.push_back({object.text("layer"), object.text("memory"), object.numbers_if_any("tokens")});
+  }
   return spectra;
 }
 

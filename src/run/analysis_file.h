@@ -1,4 +1,4 @@
-// analysis.json: the spectra of a run's primal layers.
+// analysis.json: the spectra of a run's primal layers, and the time scales that its layers have learnt.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,16 @@ struct LayerFacts {
   double effective_rank_r = 0;
 };
 
+/// The time scales of one fading memory of a layer.
+struct TimeScales {
+  std::string layer{};           ///< "layer 1"
+  std::string memory{};          ///< "forward" or "backward" in time; "q and k" of a causal attention
+  std::vector<double> tokens{};  ///< of all channels and scales, rising
+};
+
 struct Spectra {
   std::vector<LayerFacts> layers{};
+  std::vector<TimeScales> time_scales{};
   std::string what{};     ///< the data: "JapaneseVowels TRAIN, 32 series"; earlier files do not say
   std::string failure{};  ///< why there are no layers, if they could not be computed
 };

@@ -6,6 +6,7 @@
 
 #include "analysis/findings.h"
 #include "analysis/spectrum.h"
+#include "analysis/time_scales.h"
 #include "base/format.h"
 #include "base/names.h"
 #include "base/text.h"
@@ -34,6 +35,7 @@ Analysis analyze_one(const std::filesystem::path& folder, const AnalyzeRequest& 
   const DataChoice choice = choice_of(request);
   Analysis result{.run = folder, .spectra = {}, .findings = {}};
   result.spectra.layers = analysis::spectrum_of(task.model(), [&] { task.forward(choice); });
+  result.spectra.time_scales = analysis::time_scales_of(task.model());
   result.spectra.what = trained.resolved.config->model_name() + " on " + task.describe(choice);
   run::Run run = run::load_run(folder);
   run.spectra = result.spectra;
@@ -79,6 +81,19 @@ std::string spectrum_table(const run::LayerFacts& layer) {
   return text;
 }
 
+std::string time_scale_table(const std::vector<run::TimeScales>& memories) {
+  if (memories.empty()) return "";
+  std::string text =
+      "\n" + base::printed("%-10s %-10s %10s %10s %10s\n", "layer", "memory", "shortest", "median", "longest");
+  for (const run::TimeScales& memory : memories) {
+    const std::vector<double>& tokens = memory.tokens;
+    if (tokens.empty()) continue;
+    text += base::printed("%-10s %-10s %10.3g %10.3g %10.3g tokens\n", memory.layer.c_str(), memory.memory.c_str(),
+                          tokens.front(), tokens[tokens.size() / 2], tokens.back());
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<Analysis> analyze(const AnalyzeRequest& request) {
@@ -106,6 +121,7 @@ std::string to_text(const Analysis& analysis) {
     text += layer_table(analysis.spectra.layers);
     for (const run::LayerFacts& layer : analysis.spectra.layers) text += spectrum_table(layer);
   }
+  text += time_scale_table(analysis.spectra.time_scales);
   text += analysis.findings.empty() ? "\nno known sign of failure\n" : "\n";
   for (const analysis::Finding& finding : analysis.findings) {
     text += std::string(finding.severity == analysis::Severity::warning ? "warning: " : "note: ") + finding.title +

@@ -9,6 +9,7 @@
 #include "analysis/findings.h"
 #include "analysis/run_facts.h"
 #include "analysis/spectrum.h"
+#include "analysis/time_scales.h"
 #include "base/exception.h"
 #include "base/failure.h"
 #include "run/analysis_file.h"
@@ -40,6 +41,7 @@ void analyse(Task& task, const run::RunDirectory& run, const Say& say) {
     spectra = {.failure = base::in_one_line(error)};
     say("note: the spectra could not be computed: " + spectra.failure);
   }
+  spectra.time_scales = analysis::time_scales_of(task.model());
   run.write("analysis.json",
             run::to_json(spectra).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }

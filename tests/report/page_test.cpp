@@ -70,6 +70,22 @@ TEST_F(ReportPage, HoldsTheFiguresOfARun) {
   EXPECT_EQ(run["layers"][0]["lambda"]["low"], nlohmann::json({0.3, 0.2, 0.1}));
 }
 
+TEST_F(ReportPage, HoldsTimeScalesBySharesOfTheChannels) {
+  FakeRun fake;
+  EXPECT_TRUE(data_of(report_page({load_run(fake.write(folder))}))["runs"][0]["timeScales"].empty());
+  std::vector<double> many;
+  for (int i = 0; i <= 1000; ++i) many.push_back(1 + i);
+  fake.analysis["time_scales"] = {{{"layer", "layer 1"}, {"memory", "forward"}, {"tokens", {1.0, 4.0, 16.0}}},
+                                  {{"layer", "layer 1"}, {"memory", "backward"}, {"tokens", many}},
+                                  {{"layer", "layer 2"}, {"memory", "q and k"}, {"tokens", {2.0}}}};
+  const nlohmann::json memories = data_of(report_page({load_run(fake.write(folder))}))["runs"][0]["timeScales"];
+  EXPECT_EQ(memories[0]["share"], nlohmann::json({0.0, 0.5, 1.0}));
+  EXPECT_EQ(memories[0]["tokens"], nlohmann::json({1.0, 4.0, 16.0}));
+  EXPECT_EQ(memories[1]["tokens"].size(), 101u);
+  EXPECT_EQ(memories[1]["tokens"].back(), 1001.0);
+  EXPECT_EQ(memories[2]["share"], nlohmann::json({0.5}));
+}
+
 TEST_F(ReportPage, ShowsAnUnfinishedRun) {
   FakeRun fake;
   fake.result = nullptr;

@@ -76,6 +76,23 @@ TEST_F(LoadRun, LambdaMustFitTheRank) {
                        ": layers[0]: field \"lambda\": expected 4 values per head, as the rank says, got 3");
 }
 
+TEST_F(LoadRun, TimeScalesOfLayersThatRemember) {
+  FakeRun fake;
+  EXPECT_TRUE(load_run(fake.write(folder)).spectra.time_scales.empty());
+  fake.analysis["time_scales"] = {{{"layer", "layer 2"}, {"memory", "backward"}, {"tokens", {1.5, 30.0}}}};
+  const auto scales = load_run(fake.write(folder)).spectra.time_scales;
+  ASSERT_EQ(scales.size(), 1u);
+  EXPECT_EQ(scales[0].layer, "layer 2");
+  EXPECT_EQ(scales[0].memory, "backward");
+  EXPECT_EQ(scales[0].tokens, (std::vector<double>{1.5, 30}));
+  EXPECT_EQ(primal::run::to_json(load_run(folder).spectra)["time_scales"], fake.analysis["time_scales"]);
+  fake.analysis["time_scales"][0].erase("memory");
+  EXPECT_EQ(error_of([&] {
+              load_run(fake.write(folder));
+            }).rfind((folder / "analysis.json").string() + ": time_scales[0]", 0),
+            0u);
+}
+
 TEST_F(LoadRun, ResultMayHaveNoBestEpoch) {
   FakeRun fake;
   fake.result["best_epoch"] = -1;
