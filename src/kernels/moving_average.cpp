@@ -220,13 +220,18 @@ HWY_INLINE void average_block_backward(const T* x, const T* y_gradient, const in
   const int64_t stride = scales.stride;
   PerScale<T, kScales> a;
   a.load(scales.decay, stride, lanes);
-  PerScale<T, kScales> m[kBlock];  // before each row
-  PerScale<T, kScales> next;       // behind it
-  next.load(starts, width, lanes);
-  for (int64_t t = 0; t < count; ++t) {
-    m[t] = next;
-    const auto in = lanes.load(x + offset[t]);
-    for (int64_t i = 0; i < kScales; ++i) next.v[i] = hn::MulAdd(a.v[i], next.v[i], in);
+  HWY_ALIGN T m[(kBlock + 1) * kScales * hn::MaxLanes(hn::ScalableTag<T>())];  // before each row, and after the last
+  const auto lane_count = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  const WholeVectorOf<T> all;
+  {
+    PerScale<T, kScales> sums;
+    sums.load(starts, width, lanes);
+    sums.store(m, lane_count, all);
+    for (int64_t t = 0; t < count; ++t) {
+      const auto in = lanes.load(x + offset[t]);
+      for (int64_t i = 0; i < kScales; ++i) sums.v[i] = hn::MulAdd(a.v[i], sums.v[i], in);
+      sums.store(m + (t + 1) * kScales * lane_count, lane_count, all);
+    }
   }
   PerScale<T, kScales> q, w, decay_sum, weight_sum;
   q.load(later, width, lanes);
@@ -245,9 +250,9 @@ HWY_INLINE void average_block_backward(const T* x, const T* y_gradient, const in
     for (int64_t i = 0; i < kScales; ++i) {
       q.v[i] = hn::MulAdd(a.v[i], q.v[i], g);
       out = hn::MulAdd(w.v[i], q.v[i], out);
-      weight_sum.v[i] = hn::MulAdd(g, next.v[i], weight_sum.v[i]);
-      next.v[i] = m[t].v[i];
-      decay_sum.v[i] = hn::MulAdd(q.v[i], next.v[i], decay_sum.v[i]);
+      const T* sums = m + (t * kScales + i) * lane_count;
+      weight_sum.v[i] = hn::MulAdd(g, all.load(sums + kScales * lane_count), weight_sum.v[i]);
+      decay_sum.v[i] = hn::MulAdd(q.v[i], all.load(sums), decay_sum.v[i]);
     }
     if constexpr (!kAdd) skip_sum = hn::MulAdd(g, lanes.load(x + offset[t]), skip_sum);
     lanes.store(out, x_gradient + offset[t]);
