@@ -86,7 +86,8 @@ fused::EncoderLayerArguments encoder_arguments(PRIMAL_ENCODER_PARAMETERS) {
       .epsilon = epsilon,
       .dropout = dropout,
       .seeds = seeds_of(dropout, seeds),
-      .unread = unread};
+      .unread = unread,
+      .attended = attended ? OptionalTensor(attended->to(at::kFloat)) : std::nullopt};
   check_attention(a.attention);
   const c10::SymInt width = x.sym_size(2);
   TORCH_CHECK_VALUE(p[15].dim() == 2, "encoder_layer: linear1_weight must be [F, D], got ", p[15].sym_sizes());
@@ -101,6 +102,13 @@ fused::EncoderLayerArguments encoder_arguments(PRIMAL_ENCODER_PARAMETERS) {
     check_size(*unread, "unread", {x.sym_size(0), x.sym_size(1)});
     TORCH_CHECK_TYPE(unread->scalar_type() == at::kBool, "encoder_layer: unread must be bool, got ",
                      unread->scalar_type());
+  }
+  if (attended) {
+    check_size(*attended, "attended", {x.sym_size(0), x.sym_size(1), width});
+    TORCH_CHECK_TYPE(attended->scalar_type() == x.scalar_type(), "encoder_layer: attended is ", attended->scalar_type(),
+                     " but x is ", x.scalar_type());
+    TORCH_CHECK_VALUE(attended->device() == x.device(), "encoder_layer: attended is on ", attended->device(),
+                      " but x is on ", x.device());
   }
   return a;
 }

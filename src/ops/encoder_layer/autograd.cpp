@@ -43,7 +43,7 @@ class EncoderLayerFunction : public torch::autograd::Function<EncoderLayerFuncti
     const at::AutoDispatchBelowADInplaceOrView guard;
     auto [out, le, lr, tr, kept] = keeping.call(PRIMAL_ENCODER_ARGUMENTS);
     const auto or_none = [](const OptionalTensor& tensor) { return tensor ? *tensor : at::Tensor(); };
-    variable_list saved{x, kept, or_none(padding), or_none(unread), or_none(seeds)};
+    variable_list saved{x, kept, or_none(padding), or_none(unread), or_none(seeds), or_none(attended)};
     saved.insert(saved.end(), parameters.begin(), parameters.end());
     ctx->save_for_backward(saved);
     ctx->saved_data["data_dependent"] = data_dependent;
@@ -62,14 +62,17 @@ class EncoderLayerFunction : public torch::autograd::Function<EncoderLayerFuncti
     static const auto backward_operator = find<BackwardSignature>("primal::encoder_layer_backward");
     const variable_list s = ctx->get_saved_variables();
     auto& data = ctx->saved_data;
-    const variable_list parameters(s.begin() + 5, s.end());
+    const variable_list parameters(s.begin() + 6, s.end());
     const auto optional = [&](size_t i) { return s[i].defined() ? OptionalTensor(s[i]) : std::nullopt; };
     variable_list result = backward_operator.call(
         grads[0], grads[1], grads[2], grads[3], s[1], s[0], parameters, optional(2), optional(3),
         data["data_dependent"].toBool(), data["respect_padding"].toBool(), data["trace_on_data"].toBool(),
         data["sampling"].toStringRef(), data["norm_first"].toBool(), data["activation"].toStringRef(),
-        data["epsilon"].toDouble(), data["dropout"].toDouble(), optional(4), data["recompute"].toBool());
+        data["epsilon"].toDouble(), data["dropout"].toDouble(), optional(4), data["recompute"].toBool(), optional(5));
+    const at::Tensor of_attended = s[5].defined() ? result.back() : at::Tensor();
+    result.resize(1 + kEncoderParameters);
     result.resize(1 + kEncoderParameters + 12);  // two masks and ten switches have no gradient
+    result.push_back(of_attended);
     return result;
   }
 };
@@ -77,10 +80,11 @@ class EncoderLayerFunction : public torch::autograd::Function<EncoderLayerFuncti
 FourTensors encoder_layer_autograd(PRIMAL_ENCODER_PARAMETERS) {
   refuse_tangents(kName, x);
   refuse_tangents(kName, parameters);
-  const bool needs_gradient =
-      at::GradMode::is_enabled() &&
-      (x.requires_grad() || std::any_of(parameters.begin(), parameters.end(),
-                                        [](const at::Tensor& parameter) { return parameter.requires_grad(); }));
+  if (attended) refuse_tangents(kName, *attended);
+  const bool needs_gradient = at::GradMode::is_enabled() &&
+                              (x.requires_grad() || (attended && attended->requires_grad()) ||
+                               std::any_of(parameters.begin(), parameters.end(),
+                                           [](const at::Tensor& parameter) { return parameter.requires_grad(); }));
   if (!needs_gradient) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     return forward_operator().call(PRIMAL_ENCODER_ARGUMENTS);
@@ -111,7 +115,8 @@ bool has_encoder_layer(const AttentionArguments& attention) {
 }
 
 AttentionResult encoder_layer(const AttentionArguments& a, const EncoderLayerParameters& p,
-                              const EncoderLayerSwitches& switches, const OptionalTensor& unread) {
+                              const EncoderLayerSwitches& switches, const OptionalTensor& unread,
+                              const OptionalTensor& attended) {
   const auto bias = [&](const OptionalTensor& tensor) { return tensor ? *tensor : at::empty({0}, a.query.options()); };
   const variable_list parameters{a.q_weight,
                                  bias(a.q_bias),
@@ -134,10 +139,10 @@ AttentionResult encoder_layer(const AttentionArguments& a, const EncoderLayerPar
                                  p.linear2_bias};
   const OptionalTensor seeds =
       switches.dropout == 0 ? OptionalTensor() : at::tensor(at::IntArrayRef(switches.seeds), at::kLong);
-  auto [out, le, lr, tr] =
-      forward_operator().call(a.query, parameters, a.query_padding, unread, a.mode.data_dependent,
-                              a.mode.respect_padding, a.mode.trace_on_data, a.mode.sampling, switches.norm_first,
-                              switches.activation, switches.epsilon, switches.dropout, seeds, switches.recompute);
+  auto [out, le, lr, tr] = forward_operator().call(a.query, parameters, a.query_padding, unread, a.mode.data_dependent,
+                                                   a.mode.respect_padding, a.mode.trace_on_data, a.mode.sampling,
+                                                   switches.norm_first, switches.activation, switches.epsilon,
+                                                   switches.dropout, seeds, switches.recompute, attended);
   return {out, le, lr, tr};
 }
 

@@ -30,8 +30,10 @@ struct EncoderLayerSwitches {
 bool has_encoder_layer(const AttentionArguments& attention);
 
 /// attention.query is the input of the layer. unread: [B, N] bool, tokens whose output nobody reads: it is 0 there, and
-/// most of its arithmetic is saved.
+/// most of its arithmetic is saved. attended: [B, N, D], what the attention sees instead of the input, or instead of
+/// its norm if that comes first: then norm1 is not used before the attention.
 AttentionResult encoder_layer(const AttentionArguments& attention, const EncoderLayerParameters& parameters,
-                              const EncoderLayerSwitches& switches, const OptionalTensor& unread = {});
+                              const EncoderLayerSwitches& switches, const OptionalTensor& unread = {},
+                              const OptionalTensor& attended = {});
 
 }  // namespace primal::ops

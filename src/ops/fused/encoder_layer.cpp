@@ -44,14 +44,15 @@ class EncoderBackward {
         norm1_(tiles_, width_),
         norm2_(tiles_, width_) {
     if (!kept_.defined()) recomputed_ = work_space({chunk_ * kept_numbers(a_)});
-    attended_ =
-        a_.norm_first || pass.attention().mask().padded != nullptr ? work_space({chunk_, width_}) : at::Tensor();
+    attended_ = a_.norms_before_attention() || pass.attention().mask().padded != nullptr ? work_space({chunk_, width_})
+                                                                                         : at::Tensor();
     attention_gradient_ = work_space({chunk_, width_});
     middle_ = work_space({chunk_, width_});
     second_gradient_ = work_space({chunk_, width_});
     activated_ = work_space({chunk_, inner_});
     inner_gradient_ = work_space({chunk_, inner_});
     result_.x = work_space(a_.attention.query.sizes());
+    if (a_.attended) result_.attended = work_space(a_.attention.query.sizes());
     result_.linear1_weight = at::empty_like(a_.linear1_weight);
     result_.linear2_weight = at::empty_like(a_.linear2_weight);
     tile_bias1_ = zeros({tiles_, inner_});
@@ -136,7 +137,7 @@ class EncoderBackward {
   }
 
   // first: the gradient of input + attention, rows of tokens that are read. x_gradient: the same for all tokens; the
-  // share through the attention is added.
+  // share through the attention is added, unless what the attention saw has a gradient of its own.
   void attention_tile(const Place& p, const float* x, const KeptTokens& kept, float* x_gradient, float* first) {
     const int64_t tokens = p.tile.size();
     const TokenMask& mask = pass_.attention().mask();
@@ -146,18 +147,17 @@ class EncoderBackward {
     }
     read_.for_each_run(p.tile, [&](Range run, int64_t row) { mask.clear(run, width_, first + row * width_); });
     TileSpace space;
-    float* through = space.take(tokens, width_);
+    float* through = a_.attended ? data(result_.attended, p.tile.begin * width_) : space.take(tokens, width_);
     attention_.tile(p.tile, p.index, kept.projected, first, attention_space_, p.chunk_begin, through);
     if (attended_.defined()) {
       float* attended = data(attended_, (p.tile.begin - p.chunk_begin) * width_);
-      if (a_.norm_first) {
-        pass_.norm(a_.norm1, x, tokens, attended);
-      } else {
-        std::copy_n(x, tokens * width_, attended);
-      }
+      const float* seen = pass_.attended(x, p.tile, attended);
+      if (seen != attended) std::copy_n(seen, tokens * width_, attended);
       if (mask.respect) mask.clear(p.tile, width_, attended);
     }
-    if (a_.norm_first) {
+    if (a_.attended) {
+      if (mask.respect) mask.clear(p.tile, width_, through);
+    } else if (a_.norm_first) {
       norm1_.backward(a_.norm1, a_.epsilon, x, tokens, p.index, through, /*add=*/true, x_gradient);
     } else {
       kernels::add(through, tokens * width_, x_gradient);
@@ -177,8 +177,8 @@ class EncoderBackward {
                                {inner_, width_, count},
                                data(result_.linear1_weight),
                                add};
-    attention_.chunk(chunk, attended_.defined() ? data(attended_) : x, kept.projected, data(attention_gradient_),
-                     attention_space_, {linear2, linear1});
+    attention_.chunk(chunk, attended_.defined() ? data(attended_) : pass_.attended(x, chunk, nullptr), kept.projected,
+                     data(attention_gradient_), attention_space_, {linear2, linear1});
   }
 
   EncoderLayerGradients finish() {
@@ -186,12 +186,12 @@ class EncoderBackward {
     result_.attention = attention_.finish(pass_.rows(), tile_out_bias_.defined() ? tile_out_bias_.sum(0) : at::Tensor(),
                                           &rows_gradient);
     if (rows_gradient.defined()) {
-      if (a_.norm_first) {
+      if (a_.norms_before_attention()) {
         const int64_t rows = rows_gradient.size(0) * rows_gradient.size(1);
         norm1_.backward(a_.norm1, a_.epsilon, pass_.sampled().rows.const_data_ptr<float>(), rows, 0,
                         data(rows_gradient), /*add=*/false, data(rows_gradient));
       }
-      pass_.sampled().add_back(rows_gradient, result_.x);
+      pass_.sampled().add_back(rows_gradient, a_.attended ? result_.attended : result_.x);
     }
     result_.norm1 = norm1_.total();
     result_.norm2 = norm2_.total();

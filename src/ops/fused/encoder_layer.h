@@ -20,7 +20,8 @@ int64_t kept_numbers(const EncoderLayerArguments& arguments);
 EncoderLayerForward encoder_layer(const EncoderLayerArguments& arguments, bool keep);
 
 struct EncoderLayerGradients {
-  at::Tensor x;  // [B, N, D]
+  at::Tensor x;         // [B, N, D]
+  at::Tensor attended;  // [B, N, D], if it was given: then x has no share of the attention
   ParameterGradients attention;
   LayerNormWeights norm1, norm2;
   at::Tensor linear1_weight, linear1_bias, linear2_weight, linear2_bias;

@@ -23,6 +23,10 @@ struct EncoderLayerArguments {
   double dropout = 0;               // after the attention, inside and after the feed-forward part
   std::array<uint64_t, 3> seeds{};  // of these three
   OptionalTensor unread{};          // [B, N] bool: tokens whose output nobody reads; it is 0
+  OptionalTensor attended{};        // [B, N, D]: what the attention sees, if not the input or its norm
+
+  /// Whether norm1 stands between the input and the attention.
+  bool norms_before_attention() const { return norm_first && !attended; }
 };
 
 }  // namespace primal::ops::fused

@@ -17,12 +17,13 @@ EncoderLayerArguments dense(EncoderLayerArguments a) {
                              &a.linear1_weight, &a.linear1_bias, &a.linear2_weight, &a.linear2_bias}) {
     *tensor = tensor->contiguous();
   }
+  if (a.attended) a.attended = a.attended->contiguous();
   return a;
 }
 
 // f(X): the rows of what the attention sees, after the norm if that comes first.
 at::Tensor attended_rows(const EncoderLayerArguments& a, const SampledRows& sampled) {
-  if (!a.norm_first || !sampled.rows.defined()) return sampled.rows;
+  if (!a.norms_before_attention() || !sampled.rows.defined()) return sampled.rows;
   at::Tensor rows = at::empty_like(sampled.rows);
   kernels::layer_norm(
       sampled.rows.const_data_ptr<float>(), {rows.size(0) * rows.size(1), rows.size(2), static_cast<float>(a.epsilon)},
@@ -50,7 +51,7 @@ KeptTokens kept_tokens(const EncoderLayerArguments& a, float* data, int64_t toke
 
 EncoderPass::EncoderPass(const EncoderLayerArguments& arguments, bool forward)
     : a_(dense(arguments)),
-      sampled_(a_.attention, a_.attention.query),
+      sampled_(a_.attention, a_.attended ? *a_.attended : a_.attention.query),
       rows_(attended_rows(a_, sampled_)),
       attention_(a_.attention, rows_, forward, a_.unread) {
   if (!forward) return;
@@ -82,6 +83,13 @@ void EncoderPass::drop(int which, Range tile, int64_t width, float* x) const {
   });
 }
 
+const float* EncoderPass::attended(const float* x, Range tile, float* normed) const {
+  if (a_.attended) return a_.attended->const_data_ptr<float>() + tile.begin * attention_.shape().width;
+  if (!a_.norm_first) return x;
+  norm(a_.norm1, x, tile.size(), normed);
+  return normed;
+}
+
 void EncoderPass::forward(const float* x, Range tile, const KeptTokens& kept, float* le, float* lr, float* out) const {
   const AttentionShape& shape = attention_.shape();
   const int64_t width = shape.width, rows = read().rows(tile).size(), inner_width = this->inner_width();
@@ -90,12 +98,7 @@ void EncoderPass::forward(const float* x, Range tile, const KeptTokens& kept, fl
       space.take(tile.size(), width);  // first what the attention sees, then what the feed-forward part does
   float* inverse = space.take(tile.size(), 2 * shape.heads);
   float* scores = space.take(tile.size(), shape.scores());
-  const float* attended = x;
-  if (a_.norm_first) {
-    norm(a_.norm1, x, tile.size(), middle);
-    attended = middle;
-  }
-  attention_.project(attended, tile, kept.projected);
+  attention_.project(attended(x, tile, middle), tile, kept.projected);
   attention_.scores(kept.projected, tile, inverse, scores);
   if (le != nullptr) attention_.squares(scores, tile, le, lr);
   const float* input = x;

@@ -39,6 +39,9 @@ class EncoderPass {
   /// is.
   const float* cleared(const float* x, Range tile, TileSpace& space) const;
 
+  /// What the attention sees of a tile: x, its norm (made in `normed` [T, D]), or what was given, which is not cleared.
+  const float* attended(const float* x, Range tile, float* normed) const;
+
   /// x: [T, D], cleared -> kept, le and lr (one per token), out [T, D], 0 at tokens that are not read (null: what comes
   /// after `kept` is left out).
   void forward(const float* x, Range tile, const KeptTokens& kept, float* le, float* lr, float* out) const;
