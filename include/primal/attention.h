@@ -69,10 +69,13 @@ struct AttentionScoreOutput {
   torch::Tensor e, r, we_x, wr_x;
 };
 
-/// All that a causal layer remembers of the past: 2 D numbers and a count per sequence, whatever its length.
+/// All that a causal layer remembers of the past, whatever its length: 2 D numbers and a count per sequence, and what
+/// an encoder layer's memory and convolution need.
 struct State {
   torch::Tensor q_sum, k_sum;  ///< [B, D] float64: a float32 sum would drift from the full pass
   torch::Tensor count;         ///< [B] int64
+  torch::Tensor sums{};        ///< [B, S, D] float64: of an EncoderLayer with a memory; else undefined
+  torch::Tensor recent{};      ///< [B, K - 1, D]: of an EncoderLayer with a kernel; else undefined
 };
 
 /// True where token >= length. lengths: [B] integers -> [B, tokens] bool

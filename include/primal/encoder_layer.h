@@ -12,13 +12,19 @@
 #include <torch/nn/modules/normalization.h>
 #include <torch/nn/pimpl.h>
 
+#include <memory>
 #include <optional>
 
 #include "primal/attention.h"
 
 namespace primal {
 
+namespace nn {
+class TokenMixingImpl;
+}
+
 enum class Activation { gelu, relu };
+enum class LayerMemory { none, decay };  ///< decay: fading averages of the tokens; see docs/method.md
 
 struct EncoderLayerOptions {
   PrimalAttentionOptions attention{};
@@ -29,6 +35,13 @@ struct EncoderLayerOptions {
   /// Keep only the input for the backward pass: the least memory, and a third more arithmetic. Default: up to width
   /// 128, where it costs at most 6 % of the time.
   std::optional<bool> recompute{};
+  /// Of what the attention sees (none is published): fading averages, both ways unless the attention is causal.
+  LayerMemory memory = LayerMemory::none;
+  int64_t memory_scales = 4;     ///< time scales per channel
+  int64_t memory_tokens = 1024;  ///< the longest of them to begin with
+  /// A depth-wise convolution before the memory, of so many tokens: the last ones if the attention is causal, else
+  /// those around each, and odd. 0 = none (published).
+  int64_t kernel = 0;
 };
 
 /// What may come with the tokens. Both [B, N] bool.
@@ -40,6 +53,7 @@ struct EncoderLayerInputs {
 };
 
 /// post-norm: x = norm1(x + attention(x)); x = norm2(x + feed_forward(x)). pre-norm: the norms stand before each part.
+/// With a memory or a kernel the attention sees tokens that were mixed with their neighbours; the residual does not.
 /// On the CPU in float32, with the cosine feature map and not causal, it runs as one operator that keeps its
 /// intermediates in cache; elsewhere it is composed of its parts.
 class PRIMAL_API EncoderLayerImpl : public torch::nn::Cloneable<EncoderLayerImpl> {
@@ -65,6 +79,8 @@ class PRIMAL_API EncoderLayerImpl : public torch::nn::Cloneable<EncoderLayerImpl
   PrimalAttention attention{nullptr};
   torch::nn::Linear linear1{nullptr}, linear2{nullptr};
   torch::nn::LayerNorm norm1{nullptr}, norm2{nullptr};
+  std::shared_ptr<nn::TokenMixingImpl>
+      mixing;  ///< its parameters have the name "mixing"; null without memory and kernel
 
  protected:
   FORWARD_HAS_DEFAULT_ARGS({1, torch::nn::AnyValue(EncoderLayerInputs())})

@@ -7,19 +7,23 @@ loss = task_loss(out) + primal.ksvd_loss(terms, eta=0.1)
 
 from primal._inputs import padding_mask
 from primal.attention import PrimalAttention, Scores, State
-from primal.encoder_layer import EncoderLayer
+from primal.encoder_layer import EncoderLayer, LayerState
 from primal.importing import import_reference
 from primal.ksvd import KsvdTerms, ksvd_loss
 from primal.memory import release_memory
 from primal.multihead import MultiheadPrimalAttention, collect_terms
+from primal.token_mixing import MixingState, TokenMixing
 
 __all__ = [
     "EncoderLayer",
     "KsvdTerms",
+    "LayerState",
+    "MixingState",
     "MultiheadPrimalAttention",
     "PrimalAttention",
     "Scores",
     "State",
+    "TokenMixing",
     "collect_terms",
     "import_reference",
     "ksvd_loss",

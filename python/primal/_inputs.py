@@ -21,12 +21,17 @@ def padding_mask(lengths: Lengths, tokens: int) -> Tensor:
 
 def size(owner: str, name: str, value: object) -> int:
     """A number of something, at least one."""
+    return count(owner, name, value, least=1)
+
+
+def count(owner: str, name: str, value: object, least: int = 0) -> int:
+    """A number of something, perhaps none."""
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         raise TypeError(f"{owner}: {name} must be an integer, got {_kind(value)} {value!r}") from None
-    if isinstance(value, bool) or number < 1:
-        raise ValueError(f"{owner}: {name} must be at least 1, got {value}")
+    if isinstance(value, bool) or number < least:
+        raise ValueError(f"{owner}: {name} must be at least {least}, got {value}")
     return number
 
 

@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from primal._export import is_empty
-from primal._inputs import Lengths, check_choice, check_mask, check_tokens, flag, one_mask, probability, size
+from primal._export import is_empty, register_for_export
+from primal._inputs import Lengths, check_choice, check_mask, check_tokens, count, flag, one_mask, probability, size
 from primal.attention import PrimalAttention, State
 from primal.ksvd import KsvdTerms
+from primal.token_mixing import MixingState, TokenMixing
 from primal.untouched import any_global_hook, untouched
 
 FUSED_DTYPES = [d for d in (torch.float32, torch.bfloat16) if torch.ops.primal_util.is_fused(d)]
 RECOMPUTED_WIDTH = 128  # up to there recomputing costs at most 6 % of the time
 
 
+class LayerState(NamedTuple):
+    """What a causal layer with a memory or a kernel remembers of the past. Returned anew by every step."""
+
+    attention: State
+    sums: Tensor  # [B, S, D] float64; S = 0 without a memory
+    recent: Tensor  # [B, K - 1, D]; [B, 0, D] without a kernel
+
+
+register_for_export(LayerState)
+
+
 class EncoderLayer(nn.Module):
     """post-norm: x = norm1(x + attention(x)); x = norm2(x + feed_forward(x)). pre-norm: the norms before each part.
+
+    With a memory or a kernel the attention sees tokens that a TokenMixing, the part `mixing`, has mixed with their
+    neighbours; the residual keeps them as they are.
 
     On the CPU in float32, with the cosine feature map and without a causal attention, the layer runs as one operator
     that keeps its intermediates in cache; elsewhere, and when a part has hooks or was replaced, the same layer is
@@ -34,6 +49,12 @@ class EncoderLayer(nn.Module):
         activation: "gelu" or "relu".
         recompute: keep only the input for the backward pass and compute the rest again: the least memory, and a third
             more arithmetic. Default: up to width 128, where it costs at most 6 % of the time.
+        memory: "none" (published), or "decay": what the attention sees is the tokens plus fading averages of them, both
+            ways unless the attention is causal.
+        memory_scales: time scales of the memory, per channel.
+        memory_tokens: the longest of them to begin with; best the length of the sequences.
+        kernel: of a depth-wise convolution before the memory: so many tokens, the last ones if the attention is causal,
+            else those around each, and odd. 0: none (published).
         implementation: "plain": composed of its parts, all of them PyTorch's own functions, as PrimalAttention says.
         **attention: further options of PrimalAttention.
 
@@ -55,6 +76,10 @@ class EncoderLayer(nn.Module):
         norm_first: bool = False,
         activation: Literal["gelu", "relu"] = "gelu",
         recompute: bool | None = None,
+        memory: Literal["none", "decay"] = "none",
+        memory_scales: int = 4,
+        memory_tokens: int = 1024,
+        kernel: int = 0,
         implementation: Literal["auto", "plain"] = "auto",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -77,10 +102,29 @@ class EncoderLayer(nn.Module):
         self.linear2 = nn.Linear(feed_forward, embed_dim, **factory)
         self.norm1 = nn.LayerNorm(embed_dim, **factory)
         self.norm2 = nn.LayerNorm(embed_dim, **factory)
+        self.mixing = self._mixing(memory, memory_scales, memory_tokens, kernel, factory)
+
+    def _mixing(
+        self, memory: Literal["none", "decay"], scales: int, tokens: int, kernel: int, factory: dict[str, Any]
+    ) -> TokenMixing | None:
+        check_choice("EncoderLayer", "memory", memory, ("none", "decay"))
+        scales, tokens = size("EncoderLayer", "memory_scales", scales), size("EncoderLayer", "memory_tokens", tokens)
+        if memory == "none" and count("EncoderLayer", "kernel", kernel) == 0:
+            return None
+        return TokenMixing(
+            self.attention.embed_dim,
+            memory=memory,
+            scales=scales,
+            tokens=tokens,
+            causal=self.attention.causal,
+            kernel=kernel,
+            implementation=self.attention.implementation,
+            **factory,
+        )
 
     def reset_parameters(self) -> None:
-        names = ("attention", "linear1", "linear2", "norm1", "norm2")
-        parts = {name: getattr(self, name) for name in names}
+        names = ("attention", "linear1", "linear2", "norm1", "norm2", "mixing")
+        parts: dict[str, Any] = {name: self._modules[name] for name in names if name in self._modules}
         for name, part in parts.items():
             if not hasattr(part, "reset_parameters"):
                 raise RuntimeError(f"EncoderLayer: {name} is a {type(part).__name__}, which has no reset_parameters")
@@ -113,24 +157,33 @@ class EncoderLayer(nn.Module):
         out, terms = self._composed(x, padding)
         return out if unread is None else out.masked_fill(unread.unsqueeze(-1), 0), terms
 
-    def initial_state(self, batch_size: int) -> State:
-        """The state before the first token of a causal layer."""
+    def initial_state(self, batch_size: int) -> State | LayerState:
+        """The state before the first token of a causal layer: a LayerState if it has a memory or a kernel."""
         self._check_steps("initial_state")
-        return self.attention.initial_state(batch_size)
+        state = self.attention.initial_state(batch_size)
+        return state if self.mixing is None else LayerState(state, *self.mixing.initial_state(batch_size))
 
     @torch.no_grad()
-    def step(self, tokens: Tensor, state: State, *, key_padding_mask: Tensor | None = None) -> tuple[Tensor, State]:
+    def step(
+        self, tokens: Tensor, state: State | LayerState, *, key_padding_mask: Tensor | None = None
+    ) -> tuple[Tensor, State | LayerState]:
         """The next tokens [B, T, D] of a causal layer after `state`: their output and the state after them.
 
-        Equal to the full pass in evaluation mode, whatever the mode. Refused when the attention has hooks, was replaced
-        or overrides forward, which a step could not obey.
+        Equal to the full pass in evaluation mode, whatever the mode. Refused when the attention or the mixing has
+        hooks, was replaced or overrides forward, which a step could not obey.
         """
         self._check_steps("step")
         check_tokens("EncoderLayer", "tokens", tokens)
         mask = one_mask("EncoderLayer", tokens, {"key_padding_mask": key_padding_mask}, {})
         tokens = self._cleared(tokens, mask)
-        attended, after = self.attention._step(self._attention_input(tokens), state, mask)
-        return self._behind_attention(tokens, attended, training=False), after
+        seen: Tensor = self.norm1(tokens) if self.norm_first else tokens
+        if self.mixing is None:
+            attended, after = self.attention._step(seen, _attention_state(state), mask)
+            return self._behind_attention(tokens, attended, training=False), after
+        past, sums, recent = _layer_state(state)
+        mixed, mixing_after = self.mixing._step(seen, MixingState(sums, recent), self._left_out(mask))
+        attended, after = self.attention._step(mixed, past, mask)
+        return self._behind_attention(tokens, attended, training=False), LayerState(after, *mixing_after)
 
     def extra_repr(self) -> str:
         return (
@@ -140,10 +193,15 @@ class EncoderLayer(nn.Module):
 
     def _check_steps(self, method: str) -> None:
         """A step is no call of the attention: what changes its forward would be passed over."""
-        if any_global_hook() or not untouched(self, ("attention",), PrimalAttention):
+        whole = {"attention": untouched(self, ("attention",), PrimalAttention)}
+        if self.mixing is not None:
+            whole["mixing"] = untouched(self, ("mixing",), TokenMixing)
+        if any_global_hook() or not all(whole.values()):
+            part = next((name for name, is_whole in whole.items() if not is_whole), "attention")
+            kind = type(self._modules[part]).__name__
             raise RuntimeError(
                 f"EncoderLayer: {method} cannot obey hooks (global ones too), a wrapper or another forward of the "
-                f"attention, a {type(self.attention).__name__}; take them off, or call the layer on the whole sequence"
+                f"{part}, a {kind}; take them off, or call the layer on the whole sequence"
             )
 
     def _can_fuse(self, x: Tensor) -> bool:
@@ -172,7 +230,10 @@ class EncoderLayer(nn.Module):
         )
 
     def _fused(self, x: Tensor, padding: Tensor | None, unread: Tensor | None) -> tuple[Tensor, KsvdTerms]:
-        attention = self.attention
+        attention, attended = self.attention, None
+        if self.mixing is not None:
+            x = self._cleared(x, padding)
+            attended = self.mixing(self._norm1_in_two_steps(x) if self.norm_first else x, self._left_out(padding))
         drops = self.training and self.dropout > 0
         parameters = [x.new_empty(0) if p is None else p for p in attention._parameters_now()]
         for module in (self.norm1, self.norm2, self.linear1, self.linear2):
@@ -192,23 +253,33 @@ class EncoderLayer(nn.Module):
             dropout=self.dropout if drops else 0.0,
             seeds=torch.randint(2**62, (3,)) if drops else None,
             recompute=self.recompute,
+            attended=attended,
         )
         return out, KsvdTerms(*terms)
 
     def _composed(self, x: Tensor, padding: Tensor | None) -> tuple[Tensor, KsvdTerms]:
         x = self._cleared(x, padding)
-        attended, terms = self.attention(self._attention_input(x), key_padding_mask=padding)
+        attended, terms = self.attention(self._attention_input(x, padding), key_padding_mask=padding)
         return self._behind_attention(x, attended, self.training), terms
 
     def _cleared(self, x: Tensor, padding: Tensor | None) -> Tensor:
         """NaN times the zero gradient of a padded token would reach the gradients of norms and linear maps."""
-        if padding is None or getattr(self.attention, "padding", self._padding) == "ignore":
-            return x
-        return x.masked_fill(padding.unsqueeze(-1), 0)
+        left_out = self._left_out(padding)
+        return x if left_out is None else x.masked_fill(left_out.unsqueeze(-1), 0)
 
-    def _attention_input(self, x: Tensor) -> Tensor:
-        normed: Tensor = self.norm1(x) if self.norm_first else x
-        return normed
+    def _left_out(self, padding: Tensor | None) -> Tensor | None:
+        """The padded tokens, unless the attention lets them count."""
+        return None if getattr(self.attention, "padding", self._padding) == "ignore" else padding
+
+    def _attention_input(self, x: Tensor, padding: Tensor | None) -> Tensor:
+        """x as the attention sees it."""
+        seen: Tensor = self.norm1(x) if self.norm_first else x
+        return seen if self.mixing is None else self.mixing(seen, self._left_out(padding))
+
+    def _norm1_in_two_steps(self, x: Tensor) -> Tensor:
+        """norm1 beside the operator: PyTorch's gradient of its weights has other bits for other numbers of threads."""
+        plain = F.layer_norm(x, self.norm1.normalized_shape, eps=self.norm1.eps)
+        return torch.addcmul(self.norm1.bias, plain, self.norm1.weight).to(x.dtype)
 
     def _behind_attention(self, x: Tensor, attended: Tensor, training: bool) -> Tensor:
         """Residuals, norms and the feed-forward part. Only training draws dropout."""
@@ -226,3 +297,16 @@ class EncoderLayer(nn.Module):
         middle = self.norm1(middle)
         out: Tensor = self.norm2(middle + feed_forward(middle))
         return out
+
+
+def _attention_state(given: State | LayerState) -> State:
+    if isinstance(given, LayerState):
+        raise TypeError("EncoderLayer: a LayerState is of a layer with a memory or a kernel, and this one has neither")
+    return given
+
+
+def _layer_state(given: object) -> LayerState:
+    """Also of a plain tuple, as a file or another program may give it."""
+    if isinstance(given, tuple | list) and len(given) == 3 and not isinstance(given, State):
+        return LayerState(*given)
+    raise TypeError(f"EncoderLayer: state must be a LayerState of this layer, got {type(given).__name__}")

@@ -189,6 +189,51 @@ def running_mean(u: Tensor, valid: Tensor, before: Tensor | None = None, count: 
     return (sums / counts.clamp_min(1)[..., None]).to(u.dtype)
 
 
+def moving_average(
+    x: Tensor,
+    log_scale: Tensor,
+    weight: Tensor,
+    skip: Tensor | None = None,
+    padding: Tensor | None = None,
+    state: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """m_{i,t} = a_i m_{i,t-1} + x_t, y_t = sum_i w_i m_{i,t} + skip x_t: arguments as torch.ops.primal.moving_average.
+
+    Every token looks at every other: quadratic in their number."""
+    inner = torch.promote_types(x.dtype, torch.float32)
+    counted = _valid(x, padding)
+    u = x.masked_fill(~counted[..., None], 0).to(inner)
+    rate = torch.exp(-log_scale.to(inner)).repeat_interleave(x.shape[2] // log_scale.shape[2], dim=2)  # [R, S, D]
+
+    def faded(tokens: Tensor, rate: Tensor) -> Tensor:
+        """a^tokens; 0 tokens of the shortest scale are 1 as well. [..., D]"""
+        none = tokens[..., None] == 0
+        return torch.exp(-tokens[..., None].masked_fill(none, 1) * rate).masked_fill(none, 1)
+
+    out = torch.zeros_like(u) if skip is None else u * skip.to(inner)
+    position = counted.to(inner).cumsum(1)
+    between = position[:, :, None] - position[:, None, :]  # of [B, N, N]: how much later the first is
+    after = x.new_zeros(x.shape[0], 0, x.shape[2], dtype=torch.float64)
+    for direction in range(log_scale.shape[0]):
+        distance = between if direction == 0 else -between
+        seen = torch.ones_like(distance, dtype=torch.bool).tril() if direction == 0 else distance >= 0
+        sums = []
+        for scale in range(log_scale.shape[1]):
+            a = rate[direction, scale]
+            matrix = faded(distance.clamp_min(0), a) * seen[..., None]
+            m = torch.einsum("btsd,bsd->btd", matrix, u)
+            if state is not None:
+                m = m + (faded(position, a).double() * state[:, scale, None]).to(inner)
+            out = out + m * weight[direction, scale].to(inner)
+            sums.append(m.double())
+        if log_scale.shape[0] == 1:
+            past = x.new_zeros(*x.shape[::2], dtype=torch.float64)
+            before = [past if state is None else state[:, i] for i in range(len(sums))]
+            last = before if is_empty(x, 1) else [m[:, -1] for m in sums]
+            after = torch.stack(last, dim=1) if last else after
+    return out.masked_fill(~counted[..., None], 0).to(x.dtype), after
+
+
 # --- the layer ---
 
 

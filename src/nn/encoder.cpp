@@ -18,7 +18,8 @@ void EncoderImpl::reset() {
   norm = register_module("norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({width})));
 }
 
-// The output of a layer that is not the last is read by the next ones, but for tokens that all of them leave out.
+// The output of a layer that is not the last is read by the next ones, but for tokens that all of them leave out: the
+// attention and what mixes tokens before it go by the same rule.
 EncoderMasks EncoderImpl::masks_of(size_t index, const EncoderMasks& masks) const {
   if (!masks.unread || index + 1 == layers->size()) return masks;
   if (!masks.padding) return {};
@@ -40,7 +41,7 @@ EncoderOutput EncoderImpl::forward(torch::Tensor x, const EncoderMasks& masks) {
 
 EncoderState EncoderImpl::initial_state(int64_t batch) const {
   EncoderState state;
-  for (size_t i = 0; i < layers->size(); ++i) state.layers.push_back(layer(i).attention->initial_state(batch));
+  for (size_t i = 0; i < layers->size(); ++i) state.layers.push_back(layer(i).initial_state(batch));
   return state;
 }
 
@@ -51,7 +52,7 @@ torch::Tensor EncoderImpl::step(torch::Tensor tokens, EncoderState& state,
         c10::str("encoder: the state is of ", state.layers.size(), " layers, the encoder has ", layers->size()));
   }
   const torch::NoGradGuard no_grad;
-  for (size_t i = 0; i < layers->size(); ++i) tokens = layer(i).step(tokens, *state.layers[i], padding);
+  for (size_t i = 0; i < layers->size(); ++i) tokens = layer(i).step(tokens, state.layers[i], padding);
   return norm(tokens);
 }
 

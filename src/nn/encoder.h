@@ -6,7 +6,6 @@
 #include <torch/nn/modules/normalization.h>
 #include <torch/nn/pimpl.h>
 
-#include <memory>
 #include <vector>
 
 #include "nn/encoder_layer.h"
@@ -20,7 +19,7 @@ struct EncoderOutput {
 
 /// What an encoder remembers of the tokens that it has stepped over.
 struct EncoderState {
-  std::vector<std::unique_ptr<AttentionState>> layers;
+  std::vector<EncoderLayerState> layers;
 };
 
 /// The layers one after another, then a final norm.

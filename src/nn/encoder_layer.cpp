@@ -11,6 +11,13 @@ namespace primal::nn {
 
 namespace {
 
+constexpr int64_t kTokens = 1024;  // the longest time scale to begin with, if no length is known
+
+int64_t longest_scale(const EncoderLayerOptions& o) {
+  if (o.memory_tokens != 0) return o.memory_tokens;
+  return o.attention.tokens > 0 ? o.attention.tokens : kTokens;
+}
+
 torch::nn::LayerNorm layer_norm(int64_t width) { return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width})); }
 
 }  // namespace
@@ -30,6 +37,10 @@ void EncoderLayerImpl::reset() {
   linear2 = register_module("linear2", torch::nn::Linear(options_.feed_forward, width));
   norm1 = register_module("norm1", layer_norm(width));
   norm2 = register_module("norm2", layer_norm(width));
+  if (auto made = make_mixing(options_.memory, options_.memory_scales, longest_scale(options_), options_.kernel, width,
+                              options_.attention.causal)) {
+    mixing = register_module("mixing", TokenMixing(std::move(made)));
+  }
 }
 
 EncoderParts EncoderLayerImpl::parts(bool training) {
@@ -41,35 +52,54 @@ EncoderParts EncoderLayerImpl::parts(bool training) {
           .norm_first = options_.norm_first,
           .activation = options_.activation,
           .recompute = options_.recompute,
-          .training = training};
+          .training = training,
+          .mixing = mixing.is_empty() ? nullptr : mixing.get()};
+}
+
+torch::Tensor EncoderLayerImpl::cleared(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) const {
+  return encoder_tokens(options_.attention.width, x, padding, !attention->sees_padding());
+}
+
+std::optional<torch::Tensor> EncoderLayerImpl::left_out(const std::optional<torch::Tensor>& padding) const {
+  return attention->sees_padding() ? std::nullopt : padding;
 }
 
 AttentionResult EncoderLayerImpl::forward(const torch::Tensor& x, const EncoderMasks& masks) {
   const EncoderParts around = parts(is_training());
-  if (auto* observer = AttentionObserver::current())
-    observer->saw(attention, attention_input(around, x), masks.padding);
-  if (const PrimalAttentionImpl* primal = attention->primal(); options_.fused && primal != nullptr) {
-    const auto arguments = attention_arguments(*primal, x, {.query_padding = masks.padding});
-    if (auto result = fused_layer(around, arguments, masks.unread)) return {result->out, result->terms};
+  torch::Tensor tokens = around.mixing == nullptr ? x : cleared(x, masks.padding);
+  std::optional<torch::Tensor> mixed;
+  if (around.mixing != nullptr) mixed = attention_input(around, tokens, left_out(masks.padding));
+  if (auto* observer = AttentionObserver::current()) {
+    observer->saw(attention, mixed ? *mixed : attention_input(around, x, masks.padding), masks.padding);
   }
-  AttentionResult result = composed(around, x, masks.padding);
-  if (masks.unread) result.out = result.out.masked_fill(masks.unread->unsqueeze(-1), 0);
-  return result;
+  if (const PrimalAttentionImpl* primal = attention->primal(); options_.fused && primal != nullptr) {
+    const auto arguments = attention_arguments(*primal, tokens, {.query_padding = masks.padding});
+    if (auto result = fused_layer(around, arguments, masks.unread, mixed)) return {result->out, result->terms};
+  }
+  if (!mixed) tokens = cleared(x, masks.padding);
+  auto [attended, terms] =
+      attention->forward(mixed ? *mixed : attention_input(around, tokens, masks.padding), masks.padding);
+  torch::Tensor out = behind_attention(around, tokens, attended);
+  if (masks.unread) out = out.masked_fill(masks.unread->unsqueeze(-1), 0);
+  return {out, terms};
 }
 
-AttentionResult EncoderLayerImpl::composed(const EncoderParts& around, const torch::Tensor& x,
-                                           const std::optional<torch::Tensor>& padding) {
-  const torch::Tensor tokens = encoder_tokens(options_.attention.width, x, padding, !attention->sees_padding());
-  auto [attended, terms] = attention->forward(attention_input(around, tokens), padding);
-  return {behind_attention(around, tokens, attended), terms};
+EncoderLayerState EncoderLayerImpl::initial_state(int64_t batch) const {
+  EncoderLayerState state{.attention = attention->initial_state(batch)};
+  if (!mixing.is_empty()) state.mixing = mixing->initial_state(batch);
+  return state;
 }
 
-torch::Tensor EncoderLayerImpl::step(const torch::Tensor& x, AttentionState& state,
+torch::Tensor EncoderLayerImpl::step(const torch::Tensor& x, EncoderLayerState& state,
                                      const std::optional<torch::Tensor>& padding) {
   const torch::NoGradGuard no_grad;
-  const torch::Tensor tokens = encoder_tokens(options_.attention.width, x, padding, !attention->sees_padding());
+  const torch::Tensor tokens = cleared(x, padding);
   const EncoderParts around = parts(/*training=*/false);
-  return behind_attention(around, tokens, attention->step(attention_input(around, tokens), state, padding));
+  TokenMixingState after = state.mixing;
+  const torch::Tensor seen = attention_input_step(around, tokens, after, left_out(padding));
+  const torch::Tensor attended = attention->step(seen, *state.attention, padding);
+  state.mixing = after;  // both are moved on, or none
+  return behind_attention(around, tokens, attended);
 }
 
 }  // namespace primal::nn

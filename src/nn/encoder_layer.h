@@ -11,6 +11,7 @@
 
 #include "nn/attention/attention.h"
 #include "nn/encoder_parts.h"
+#include "nn/token_mixing.h"
 
 namespace primal::nn {
 
@@ -24,6 +25,11 @@ struct EncoderLayerOptions {
   /// 128, where it costs at most 6 % of the time.
   std::optional<bool> recompute{};
   bool fused = true;  ///< as one operator where there is one; else composed of its parts
+  /// Of what the attention sees: see primal::EncoderLayerOptions.
+  LayerMemory memory = LayerMemory::none;
+  int64_t memory_scales = 4;
+  int64_t memory_tokens = 0;  ///< 0: attention.tokens, or 1024 if that is not known
+  int64_t kernel = 0;
 };
 
 /// Both [B, N] bool.
@@ -36,6 +42,12 @@ struct EncoderMasks {
   std::optional<torch::Tensor> unread{};
 };
 
+/// What a layer remembers of the tokens that it has stepped over.
+struct EncoderLayerState {
+  std::unique_ptr<AttentionState> attention;
+  TokenMixingState mixing{};
+};
+
 /// post-norm: x = norm1(x + attention(x)); x = norm2(x + feed_forward(x)). pre-norm: the norms stand before each part.
 /// A Primal-Attention layer runs as one operator on the CPU in float32; both ways draw the same dropout.
 class EncoderLayerImpl : public torch::nn::Cloneable<EncoderLayerImpl> {
@@ -44,18 +56,22 @@ class EncoderLayerImpl : public torch::nn::Cloneable<EncoderLayerImpl> {
 
   AttentionResult forward(const torch::Tensor& x, const EncoderMasks& masks = {});
 
-  /// Token-by-token decoding with attention->initial_state(), equal to the full causal pass in evaluation mode,
-  /// whatever the mode. No gradient. x: [B, T, D] -> [B, T, D]; padding: [B, T] bool
-  torch::Tensor step(const torch::Tensor& x, AttentionState& state, const std::optional<torch::Tensor>& padding = {});
+  /// Token-by-token decoding, equal to the full causal pass in evaluation mode, whatever the mode. No gradient.
+  EncoderLayerState initial_state(int64_t batch) const;
+  /// x: [B, T, D] -> [B, T, D]; state is moved on. padding: [B, T] bool
+  torch::Tensor step(const torch::Tensor& x, EncoderLayerState& state,
+                     const std::optional<torch::Tensor>& padding = {});
   void reset() override;
 
   std::shared_ptr<Attention> attention;  ///< its parameters have the name "attention"
   torch::nn::Linear linear1{nullptr}, linear2{nullptr};
   torch::nn::LayerNorm norm1{nullptr}, norm2{nullptr};
+  TokenMixing mixing{nullptr};  ///< empty without memory and kernel
 
  private:
-  AttentionResult composed(const EncoderParts& parts, const torch::Tensor& x,
-                           const std::optional<torch::Tensor>& padding);
+  torch::Tensor cleared(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) const;
+  /// Padded tokens, if the attention leaves them out.
+  std::optional<torch::Tensor> left_out(const std::optional<torch::Tensor>& padding) const;
   EncoderParts parts(bool training);
 
   EncoderLayerOptions options_;

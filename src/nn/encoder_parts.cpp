@@ -4,6 +4,7 @@
 #include <ATen/autocast_mode.h>
 
 #include "nn/primal_attention_arguments.h"
+#include "nn/token_mixing.h"
 #include "ops/dropout.h"
 #include "ops/encoder_layer/encoder_layer.h"
 #include "primal/error.h"
@@ -14,10 +15,32 @@ namespace {
 
 constexpr int64_t kRecomputedWidth = 128;  // up to there recomputing costs at most 6 % of the time
 
+// ATen's own gradient of a norm's weights has other bits for other numbers of threads; that of a product has not.
+torch::Tensor norm_in_two_steps(torch::nn::LayerNorm& norm, const torch::Tensor& x) {
+  if (!norm->weight.defined() || !norm->bias.defined()) return norm(x);
+  const torch::Tensor plain = at::layer_norm(x, norm->options.normalized_shape(), {}, {}, norm->options.eps());
+  return at::addcmul(norm->bias, plain, norm->weight).to(x.scalar_type());
+}
+
 }  // namespace
 
-torch::Tensor attention_input(const EncoderParts& parts, const torch::Tensor& x) {
-  return parts.norm_first ? parts.norm1(x) : x;
+torch::Tensor attention_input(const EncoderParts& parts, const torch::Tensor& x,
+                              const std::optional<torch::Tensor>& left_out) {
+  if (parts.mixing == nullptr) return parts.norm_first ? parts.norm1(x) : x;
+  return parts.mixing->forward(parts.norm_first ? norm_in_two_steps(parts.norm1, x) : x, left_out);
+}
+
+torch::Tensor attention_input_step(const EncoderParts& parts, const torch::Tensor& x, TokenMixingState& state,
+                                   const std::optional<torch::Tensor>& left_out) {
+  const torch::Tensor normed = parts.norm_first ? parts.norm1(x) : x;
+  return parts.mixing == nullptr ? normed : parts.mixing->step(normed, state, left_out);
+}
+
+std::shared_ptr<TokenMixingImpl> make_mixing(LayerMemory memory, int64_t scales, int64_t tokens, int64_t kernel,
+                                             int64_t width, bool causal) {
+  if (memory == LayerMemory::none && kernel == 0) return nullptr;
+  return std::make_shared<TokenMixingImpl>(TokenMixingOptions{
+      .width = width, .memory = memory, .scales = scales, .tokens = tokens, .causal = causal, .kernel = kernel});
 }
 
 torch::Tensor behind_attention(const EncoderParts& parts, const torch::Tensor& x, const torch::Tensor& attended) {
@@ -33,7 +56,8 @@ torch::Tensor behind_attention(const EncoderParts& parts, const torch::Tensor& x
 }
 
 std::optional<AttentionOutput> fused_layer(const EncoderParts& parts, const ops::AttentionArguments& attention,
-                                           const std::optional<torch::Tensor>& unread) {
+                                           const std::optional<torch::Tensor>& unread,
+                                           const std::optional<torch::Tensor>& attended) {
   if (at::autocast::is_autocast_enabled(at::kCPU) || !ops::has_encoder_layer(attention)) return std::nullopt;
   // The operator has one epsilon, and wants every weight and bias.
   if (parts.norm1->options.eps() != parts.norm2->options.eps()) return std::nullopt;
@@ -54,13 +78,14 @@ std::optional<AttentionOutput> fused_layer(const EncoderParts& parts, const ops:
         ops::encoder_layer(attention,
                            {parts.norm1->weight, parts.norm1->bias, parts.norm2->weight, parts.norm2->bias,
                             parts.linear1->weight, parts.linear1->bias, parts.linear2->weight, parts.linear2->bias},
-                           switches, unread);
+                           switches, unread, attended);
     return {out, KsvdTerms{le, lr, tr}};
   });
 }
 
 torch::Tensor encoder_tokens(int64_t width, const torch::Tensor& x, const std::optional<torch::Tensor>& padding,
                              bool respect_padding) {
+  if (!x.defined()) throw Error("encoder_layer: x is not a tensor");
   if (x.dim() != 3 || x.size(2) != width) {
     throw Error(c10::str("encoder_layer: expected tokens [B, N, ", width, "], got ", x.sizes()));
   }

@@ -4,6 +4,7 @@
 
 #include "nn/encoder_parts.h"
 #include "nn/primal_attention_arguments.h"
+#include "nn/token_mixing.h"
 #include "primal/encoder_layer.h"
 
 namespace primal {
@@ -29,7 +30,13 @@ nn::EncoderParts parts_of(EncoderLayerImpl& layer, bool training) {
           .norm_first = o.norm_first,
           .activation = o.activation,
           .recompute = o.recompute,
-          .training = training};
+          .training = training,
+          .mixing = layer.mixing.get()};
+}
+
+std::optional<torch::Tensor> left_out_by(const EncoderLayerOptions& options,
+                                         const std::optional<torch::Tensor>& padding) {
+  return options.attention.padding == Padding::respect ? padding : std::nullopt;
 }
 
 }  // namespace
@@ -47,6 +54,9 @@ void EncoderLayerImpl::reset() {
   linear2 = register_module("linear2", torch::nn::Linear(options_.feed_forward, width));
   norm1 = register_module("norm1", norm());
   norm2 = register_module("norm2", norm());
+  mixing = nn::make_mixing(options_.memory, options_.memory_scales, options_.memory_tokens, options_.kernel, width,
+                           options_.attention.causal);
+  if (mixing) register_module("mixing", mixing);
 }
 
 void EncoderLayerImpl::reset_parameters() {
@@ -55,15 +65,23 @@ void EncoderLayerImpl::reset_parameters() {
   linear2->reset_parameters();
   norm1->reset_parameters();
   norm2->reset_parameters();
+  if (mixing) mixing->reset_parameters();
 }
 
 AttentionOutput EncoderLayerImpl::forward(const torch::Tensor& x, const EncoderLayerInputs& inputs) {
   const nn::EncoderParts parts = parts_of(*this, is_training());
-  const auto arguments = nn::attention_arguments(*attention, x, {.query_padding = inputs.padding});
-  if (auto result = nn::fused_layer(parts, arguments, inputs.unread)) return *result;
-  const torch::Tensor tokens =
-      nn::encoder_tokens(options_.attention.width, x, inputs.padding, options_.attention.padding == Padding::respect);
-  auto [attended, terms] = attention->forward(nn::attention_input(parts, tokens), {.query_padding = inputs.padding});
+  const std::optional<torch::Tensor> left_out = left_out_by(options_, inputs.padding);
+  const auto cleared = [&] {
+    return nn::encoder_tokens(options_.attention.width, x, inputs.padding, left_out.has_value());
+  };
+  torch::Tensor tokens = mixing ? cleared() : x;
+  std::optional<torch::Tensor> mixed;
+  if (mixing) mixed = nn::attention_input(parts, tokens, left_out);
+  const auto arguments = nn::attention_arguments(*attention, tokens, {.query_padding = inputs.padding});
+  if (auto result = nn::fused_layer(parts, arguments, inputs.unread, mixed)) return *result;
+  if (!mixing) tokens = cleared();
+  auto [attended, terms] = attention->forward(mixed ? *mixed : nn::attention_input(parts, tokens, left_out),
+                                              {.query_padding = inputs.padding});
   torch::Tensor out = nn::behind_attention(parts, tokens, attended);
   if (inputs.unread) out = out.masked_fill(inputs.unread->unsqueeze(-1), 0);
   return {out, terms};
@@ -71,16 +89,27 @@ AttentionOutput EncoderLayerImpl::forward(const torch::Tensor& x, const EncoderL
 
 State EncoderLayerImpl::initial_state(int64_t batch) const {
   if (!options_.attention.causal) throw Error("encoder_layer: only a causal layer has a state");
-  return attention->initial_state(batch);
+  State state = attention->initial_state(batch);
+  if (!mixing) return state;
+  const nn::TokenMixingState mixed = mixing->initial_state(batch);
+  state.sums = mixed.sums;
+  state.recent = mixed.recent;
+  return state;
 }
 
 torch::Tensor EncoderLayerImpl::step(const torch::Tensor& x, State& state,
                                      const std::optional<torch::Tensor>& padding) {
   const torch::NoGradGuard no_grad;
-  const torch::Tensor tokens =
-      nn::encoder_tokens(options_.attention.width, x, padding, options_.attention.padding == Padding::respect);
+  const std::optional<torch::Tensor> left_out = left_out_by(options_, padding);
+  const torch::Tensor tokens = nn::encoder_tokens(options_.attention.width, x, padding, left_out.has_value());
   const nn::EncoderParts parts = parts_of(*this, /*training=*/false);
-  return nn::behind_attention(parts, tokens, attention->step(nn::attention_input(parts, tokens), state, padding));
+  nn::TokenMixingState mixed{state.sums, state.recent};
+  const torch::Tensor seen = nn::attention_input_step(parts, tokens, mixed, left_out);
+  const torch::Tensor attended = attention->step(seen, state, padding);
+  // The attention gives a state of its own.
+  state.sums = mixed.sums;
+  state.recent = mixed.recent;
+  return nn::behind_attention(parts, tokens, attended);
 }
 
 void EncoderLayerImpl::pretty_print(std::ostream& stream) const {

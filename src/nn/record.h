@@ -18,7 +18,7 @@ struct AttentionRecord {
   size_t layer;      ///< of the encoder layers of a model in the order of its modules, from 0
   std::string name;  ///< "layer 1", ...
   std::shared_ptr<Attention> attention;
-  torch::Tensor input;                     ///< [B, N, D], after the norm if that comes first
+  torch::Tensor input;                     ///< [B, N, D], after the norm if that comes first, and mixed
   std::optional<torch::Tensor> padding{};  ///< [B, N] bool
 };
 

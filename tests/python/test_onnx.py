@@ -84,6 +84,7 @@ def test_attention_with_every_option():
 def test_encoder_layer_with_every_option():
     layers = [encoder_layer(**options) for options in OPTIONS]
     layers += [encoder_layer(norm_first=True, dropout=0.3), encoder_layer(activation="relu")]
+    layers += [encoder_layer(memory="decay", kernel=3), encoder_layer(memory="decay", kernel=2, causal=True)]
     assert_same_in_onnx(Layers(layers), lambda *size: (tokens(*size), mask(*size)), (BOTH, BOTH))
 
 

@@ -139,5 +139,15 @@ TEST_F(TrainerTest, TheProblemDecidesWhatDecays) {
   EXPECT_NEAR(all.model_->bias[0].item<double>(), 0.9, 1e-6);
 }
 
+TEST_F(TrainerTest, ByDefaultMatricesDecayThatBeginNearZero) {
+  const Blobs problem;
+  const torch::Tensor matrix = torch::zeros({2, 2});
+  EXPECT_TRUE(problem.decays("encoder.layers.0.linear1.weight", matrix));
+  EXPECT_FALSE(problem.decays("encoder.layers.0.linear1.bias", matrix[0]));
+  for (const char* name : {"attention.lam", "mixing.log_scale", "mixing.gain", "mixing.taps"}) {
+    EXPECT_FALSE(problem.decays("encoder.layers.0." + std::string(name), matrix)) << name;
+  }
+}
+
 }  // namespace
 }  // namespace primal::train

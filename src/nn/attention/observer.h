@@ -16,7 +16,7 @@ class AttentionObserver {
   AttentionObserver& operator=(const AttentionObserver&) = delete;
   virtual ~AttentionObserver();
 
-  /// input: [B, N, D], after the norm if that comes first; padding: [B, N] bool
+  /// input: [B, N, D], after the norm if that comes first, and mixed if the layer mixes tokens; padding: [B, N] bool
   virtual void saw(const std::shared_ptr<Attention>& attention, const torch::Tensor& input,
                    const std::optional<torch::Tensor>& padding) = 0;
 
