@@ -32,6 +32,9 @@ enum class Padding {
 enum class Trace { raw, data_dependent };             ///< the trace is of We^T Wr, or of (We|X)^T (Wr|X)
 enum class LambdaForm { squared, softplus, exp };     ///< Lambda = lam^2 (published), softplus(lam), exp(lam)
 enum class Init { reference, per_head_orthonormal };  ///< of We and Wr: see docs/method.md
+/// What a causal layer does with the past, before phi: means of q and k in which every token counts the same
+/// (published), or in which tokens fade with their age, at a learnt time scale per head (docs/method.md).
+enum class Memory { mean, decay };
 /// Which rows are sampled: floor(i (N - 1) / (n - 1)), or as integer linspace of PyTorch >= 2.0 (sometimes one lower by
 /// rounding) or of PyTorch 1.6 to 1.13 (often one lower), to compare with checkpoints of those.
 enum class Sampling { exact, linspace, legacy };
@@ -42,7 +45,7 @@ struct PrimalAttentionOptions {
   int64_t rank = 0;                      ///< s
   int64_t rows = 0;                      ///< n, data-dependent weights only; 0 means 10 s
   std::string feature_map = "cosine";    ///< see primal/feature_map.h
-  bool causal = false;                   ///< running means of q and k; needs data-independent weights
+  bool causal = false;                   ///< means of q and k over the past; needs data-independent weights
   std::optional<bool> data_dependent{};  ///< weights made from rows of X; default: unless causal
   Padding padding = Padding::respect;
   bool bias = true;  ///< of the four linear maps
@@ -50,6 +53,8 @@ struct PrimalAttentionOptions {
   LambdaForm lambda = LambdaForm::squared;
   Init init = Init::reference;
   Sampling sampling = Sampling::exact;
+  Memory memory = Memory::mean;  ///< decay: causal layers only
+  int64_t memory_tokens = 1024;  ///< longest time scale to begin with; log-spaced over the heads from 1 token to it
 };
 
 /// What may come with the query.
@@ -70,7 +75,8 @@ struct AttentionScoreOutput {
 };
 
 /// All that a causal layer remembers of the past, whatever its length: 2 D numbers and a count per sequence, and what
-/// an encoder layer's memory and convolution need.
+/// an encoder layer's memory and convolution need. It belongs to the layer that made it: with Memory::decay the sums
+/// have faded at that layer's time scales.
 struct State {
   torch::Tensor q_sum, k_sum;  ///< [B, D] float64: a float32 sum would drift from the full pass
   torch::Tensor count;         ///< [B] int64
@@ -106,11 +112,15 @@ class PRIMAL_API PrimalAttentionImpl : public torch::nn::Cloneable<PrimalAttenti
   torch::nn::Linear q_proj{nullptr}, k_proj{nullptr}, score_proj{nullptr}, out_proj{nullptr};
   torch::Tensor we, wr;  ///< [H, n, s] or [H, p, s]
   torch::Tensor lam;     ///< [H, s], in the form of options().lambda
+  /// [H]: log of each head's time scale in tokens, with Memory::decay; else undefined.
+  torch::Tensor log_scale;
 
  protected:
   FORWARD_HAS_DEFAULT_ARGS({1, torch::nn::AnyValue(AttentionInputs())})  // in a torch::nn::AnyModule
 
  private:
+  void reset_scores();
+
   PrimalAttentionOptions options_;
 };
 TORCH_MODULE(PrimalAttention);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
@@ -19,6 +20,7 @@ from primal.untouched import any_global_hook, untouched
 ROWS_PER_RANK = 10  # the published default of rank_multi
 _DEFAULTS = {
     "causal": False,
+    "memory": "mean",
     "padding": "respect",
     "bias": True,
     "trace": "raw",
@@ -30,7 +32,9 @@ _DEFAULTS = {
 
 
 class State(NamedTuple):
-    """All that a causal layer remembers of the past, whatever its length. Returned anew by every step."""
+    """All that a causal layer remembers of the past, whatever its length. Returned anew by every step.
+
+    It belongs to the layer that made it: with memory="decay" the sums have faded at that layer's time scales."""
 
     q_sum: Tensor  # [B, D] float64: a float32 sum would drift from the full pass
     k_sum: Tensor
@@ -60,7 +64,11 @@ class PrimalAttention(nn.Module):
         rows: n, sampled rows of X that make the data-dependent weights; default 10 * rank.
         feature_map: "cosine" (published), "exponential", "polynomial(degree)", "identity", a name registered in C++,
             or any differentiable function [..., d] -> [..., p] (then the pass runs in plain PyTorch).
-        causal: running means of q and k; needs data-independent weights.
+        causal: means of q and k over the past; needs data-independent weights.
+        memory: of a causal layer: "mean" (published): all tokens of the past count the same; "decay": they fade with
+            their age, at a learnt time scale per head (`log_scale`, [H], the log of tokens).
+        memory_tokens: with memory="decay", the longest time scale to begin with; the heads' are log-spaced from 1
+            token to it.
         data_dependent: weights made from rows of X; default: unless causal.
         padding: "respect": padded tokens enter neither weights nor KSVD means, and their output is 0; "ignore":
             published, they count like any token, and a mask only zeroes the input of the output projection.
@@ -91,6 +99,8 @@ class PrimalAttention(nn.Module):
         *,
         feature_map: str | Callable[[Tensor], Tensor] = "cosine",
         causal: bool = False,
+        memory: Literal["mean", "decay"] = "mean",
+        memory_tokens: int = 1024,
         data_dependent: bool | None = None,
         padding: Literal["respect", "ignore"] = "respect",
         bias: bool = True,
@@ -119,6 +129,9 @@ class PrimalAttention(nn.Module):
             )
         if not (isinstance(feature_map, str) or callable(feature_map)):
             raise TypeError(f"PrimalAttention: feature_map must be a name or a function, got {feature_map!r}")
+        check_choice("PrimalAttention", "memory", memory, ("mean", "decay"))
+        if memory == "decay" and not causal:
+            raise ValueError('PrimalAttention: memory="decay" needs causal=True: other layers keep no past')
         check_choice("PrimalAttention", "padding", padding, ("respect", "ignore"))
         check_choice("PrimalAttention", "trace", trace, ("raw", "data_dependent"))
         check_choice("PrimalAttention", "lambda_form", lambda_form, ("squared", "softplus", "exp"))
@@ -126,6 +139,7 @@ class PrimalAttention(nn.Module):
         check_choice("PrimalAttention", "sampling", sampling, ("exact", "linspace", "legacy"))
         check_choice("PrimalAttention", "implementation", implementation, ("auto", "plain"))
         self.embed_dim, self.num_heads, self.rank = embed_dim, num_heads, rank
+        self.memory, self.memory_tokens = memory, size("PrimalAttention", "memory_tokens", memory_tokens)
         self.feature_map, self.causal, self.data_dependent = feature_map, causal, data_dependent
         self.padding, self.trace, self.lambda_form = padding, trace, lambda_form
         self.init, self.sampling, self.implementation, self.bias = init, sampling, implementation, bias
@@ -141,6 +155,10 @@ class PrimalAttention(nn.Module):
         self.we = nn.Parameter(torch.empty(num_heads, self.rows, rank, **factory))
         self.wr = nn.Parameter(torch.empty(num_heads, self.rows, rank, **factory))
         self.lam = nn.Parameter(torch.empty(num_heads, rank, **factory))
+        self.log_scale: nn.Parameter | None
+        self.register_parameter(
+            "log_scale", nn.Parameter(torch.empty(num_heads, **factory)) if memory == "decay" else None
+        )
         self.score_proj = nn.Linear(2 * rank, head_dim, bias, **factory)
         self.out_proj = nn.Linear(embed_dim, embed_dim, bias, **factory)
         self._reset_scores()
@@ -164,6 +182,10 @@ class PrimalAttention(nn.Module):
             target = lam.square().clamp_min(1e-6)
             lam = target.log() if self.lambda_form == "exp" else target.expm1().log()
         _assign(self.lam, lam)
+        if self.log_scale is not None:
+            longest = math.log(self.memory_tokens)
+            scales = torch.linspace(0, longest, self.num_heads, dtype=torch.float64)
+            _assign(self.log_scale, (scales if self.num_heads > 1 else scales + longest / 2).to(self.log_scale))
 
     def lambda_(self) -> Tensor:
         """Lambda of the KSVD objective, positive. -> [H, s]"""
@@ -191,7 +213,7 @@ class PrimalAttention(nn.Module):
         if self._is_plain():
             result = self._in_plain_pytorch(query, key, masks)
             return result.out, KsvdTerms(result.le, result.lr, result.tr)
-        out, *terms = torch.ops.primal.attention(query, key, *self._parameters_now(), *masks, **self._switches())
+        out, *terms = torch.ops.primal.attention(*self._operands(query, key, masks), **self._switches())
         return out, KsvdTerms(*terms)
 
     @torch.no_grad()
@@ -211,9 +233,7 @@ class PrimalAttention(nn.Module):
         if self._is_plain():
             result = self._in_plain_pytorch(query, key, masks)
             return Scores(result.e, result.r, result.we_x, result.wr_x)
-        return Scores(
-            *torch.ops.primal.attention_scores(query, key, *self._parameters_now(), *masks, **self._switches())
-        )
+        return Scores(*torch.ops.primal.attention_scores(*self._operands(query, key, masks), **self._switches()))
 
     def initial_state(self, batch_size: int) -> State:
         """The state before the first token of a causal layer."""
@@ -239,7 +259,7 @@ class PrimalAttention(nn.Module):
             assert result.past is not None  # it was given
             return result.out, State(*result.past)
         out, *after = torch.ops.primal.attention_step(
-            tokens, None, *self._parameters_now(), mask, None, **self._switches(), **state._asdict()
+            *self._operands(tokens, None, (mask, None)), **self._switches(), **state._asdict()
         )
         return out, State(*after)
 
@@ -247,6 +267,8 @@ class PrimalAttention(nn.Module):
         rows = f", rows={self.rows}" if self.data_dependent else ""
         name = getattr(self.feature_map, "__name__", self.feature_map)
         default = {"data_dependent": not self.causal} | _DEFAULTS
+        if self.memory == "decay":
+            default["memory_tokens"] = None  # always told
         others = [
             f", {option}={getattr(self, option)}" for option in default if getattr(self, option) != default[option]
         ]
@@ -272,7 +294,15 @@ class PrimalAttention(nn.Module):
             self.score_proj.bias,
             self.out_proj.weight,
             self.out_proj.bias,
+            self.log_scale,
         )
+
+    def _operands(
+        self, query: Tensor, key: Tensor | None, masks: tuple[Tensor | None, Tensor | None]
+    ) -> tuple[Tensor | None, ...]:
+        """The tensors of the operators, in their order."""
+        *weights, log_scale = self._parameters_now()
+        return (query, key, *weights, *masks, log_scale)
 
     def _switches(self) -> dict[str, Any]:
         return {
@@ -311,7 +341,7 @@ class PrimalAttention(nn.Module):
                 expected = f"[{query.shape[0]}, N, {self.embed_dim}]"
                 raise ValueError(f"primal_attention: {name} must be [B, N, D] = {expected}, got {list(x.shape)}")
         maps = reference.Maps(
-            self.q_proj, self.k_proj, self.we, self.wr, self.lambda_(), self.score_proj, self.out_proj
+            self.q_proj, self.k_proj, self.we, self.wr, self.lambda_(), self.score_proj, self.out_proj, self.log_scale
         )
         return reference.attention(query, key, maps, **self._reference_options(masks), past=past)
 

@@ -235,7 +235,8 @@ class EncoderLayer(nn.Module):
             x = self._cleared(x, padding)
             attended = self.mixing(self._norm1_in_two_steps(x) if self.norm_first else x, self._left_out(padding))
         drops = self.training and self.dropout > 0
-        parameters = [x.new_empty(0) if p is None else p for p in attention._parameters_now()]
+        *weights, _ = attention._parameters_now()  # log_scale: of causal layers
+        parameters = [x.new_empty(0) if p is None else p for p in weights]
         for module in (self.norm1, self.norm2, self.linear1, self.linear2):
             parameters += [module.weight, module.bias]
         out, *terms = torch.ops.primal.encoder_layer(

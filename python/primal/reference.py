@@ -21,6 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from primal._export import is_empty
+from primal.plain_average import moving_average as moving_average
 
 FeatureMap = Callable[[Tensor], Tensor]
 
@@ -39,6 +40,7 @@ class Parameters(NamedTuple):
     score_bias: Tensor | None  # [d]
     out_weight: Tensor  # [D, D]
     out_bias: Tensor | None  # [D]
+    log_scale: Tensor | None = None  # [G], G divides D: causal, q and k fade
 
 
 class Maps(NamedTuple):
@@ -51,6 +53,7 @@ class Maps(NamedTuple):
     lam: Tensor
     score: Callable[[Tensor], Tensor]  # [..., 2s] -> [..., d]
     out: Callable[[Tensor], Tensor]
+    log_scale: Tensor | None = None
 
 
 def maps_of(p: Parameters) -> Maps:
@@ -65,6 +68,7 @@ def maps_of(p: Parameters) -> Maps:
         p.lam,
         linear(p.score_weight, p.score_bias),
         linear(p.out_weight, p.out_bias),
+        p.log_scale,
     )
 
 
@@ -189,49 +193,25 @@ def running_mean(u: Tensor, valid: Tensor, before: Tensor | None = None, count: 
     return (sums / counts.clamp_min(1)[..., None]).to(u.dtype)
 
 
-def moving_average(
-    x: Tensor,
-    log_scale: Tensor,
-    weight: Tensor,
-    skip: Tensor | None = None,
-    padding: Tensor | None = None,
-    state: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:
-    """m_{i,t} = a_i m_{i,t-1} + x_t, y_t = sum_i w_i m_{i,t} + skip x_t: arguments as torch.ops.primal.moving_average.
+def faded(rate: Tensor, tokens: Tensor) -> Tensor:
+    """The weight of what is so many tokens old, exp(-rate * tokens): 1 at age 0, even where the rate is infinite."""
+    return torch.where(tokens == 0, 0, -rate * tokens).exp()
 
-    Every token looks at every other: quadratic in their number."""
-    inner = torch.promote_types(x.dtype, torch.float32)
-    counted = _valid(x, padding)
-    u = x.masked_fill(~counted[..., None], 0).to(inner)
-    rate = torch.exp(-log_scale.to(inner)).repeat_interleave(x.shape[2] // log_scale.shape[2], dim=2)  # [R, S, D]
 
-    def faded(tokens: Tensor, rate: Tensor) -> Tensor:
-        """a^tokens; 0 tokens of the shortest scale are 1 as well. [..., D]"""
-        none = tokens[..., None] == 0
-        return torch.exp(-tokens[..., None].masked_fill(none, 1) * rate).masked_fill(none, 1)
+def fading_mean(
+    u: Tensor, valid: Tensor, log_scale: Tensor, before: Tensor | None = None, count: Tensor | None = None
+) -> Tensor:
+    """The same mean when a token weighs a^age, a = exp(-exp(-log_scale)); its age counts valid tokens. log_scale: [G]
 
-    out = torch.zeros_like(u) if skip is None else u * skip.to(inner)
-    position = counted.to(inner).cumsum(1)
-    between = position[:, :, None] - position[:, None, :]  # of [B, N, N]: how much later the first is
-    after = x.new_zeros(x.shape[0], 0, x.shape[2], dtype=torch.float64)
-    for direction in range(log_scale.shape[0]):
-        distance = between if direction == 0 else -between
-        seen = torch.ones_like(distance, dtype=torch.bool).tril() if direction == 0 else distance >= 0
-        sums = []
-        for scale in range(log_scale.shape[1]):
-            a = rate[direction, scale]
-            matrix = faded(distance.clamp_min(0), a) * seen[..., None]
-            m = torch.einsum("btsd,bsd->btd", matrix, u)
-            if state is not None:
-                m = m + (faded(position, a).double() * state[:, scale, None]).to(inner)
-            out = out + m * weight[direction, scale].to(inner)
-            sums.append(m.double())
-        if log_scale.shape[0] == 1:
-            past = x.new_zeros(*x.shape[::2], dtype=torch.float64)
-            before = [past if state is None else state[:, i] for i in range(len(sums))]
-            last = before if is_empty(x, 1) else [m[:, -1] for m in sums]
-            after = torch.stack(last, dim=1) if last else after
-    return out.masked_fill(~counted[..., None], 0).to(x.dtype), after
+    0 at tokens that are not valid."""
+    ones, state = u.new_ones(1, 1, u.shape[-1], dtype=torch.float64), None if before is None else before[:, None]
+    sums, _ = moving_average(u.double(), log_scale.double()[None, None], ones, padding=~valid, state=state)
+    rate, counts = _rates(log_scale, u), valid.cumsum(1)[..., None]
+    counts = (counts if count is None else counts + count[:, None, None]).clamp_min(1)
+    endless = rate == 0  # the plain mean. A quotient there would be NaN, also in the gradient
+    some = torch.where(endless, 1, rate)
+    weights = torch.where(endless, counts, torch.expm1(-counts * some) / torch.expm1(-some))  # 1 + a + ... + a^(c - 1)
+    return (sums / weights).to(u.dtype)
 
 
 # --- the layer ---
@@ -273,8 +253,12 @@ def attention(
     inner = torch.promote_types(q.dtype, torch.float32)
     with _without_autocast(query.device.type):
         q, k, we, wr, lam = (t.to(inner) for t in (q, k, maps.we, maps.wr, maps.lam))
-        after = None if past is None else _after(past, q, k, counted_q)
-        if causal:
+        after = None if past is None else _after(past, q, k, counted_q, maps.log_scale)
+        if causal and maps.log_scale is not None:
+            q_sum, k_sum, count = past or (None, None, None)
+            q = fading_mean(q, counted_q, maps.log_scale, q_sum, count)
+            k = fading_mean(k, counted_k, maps.log_scale, k_sum, count)
+        elif causal:
             q_sum, k_sum, count = past or (None, None, None)
             q, k = running_mean(q, counted_q, q_sum, count), running_mean(k, counted_k, k_sum, count)
         fq, fk = feature_map(_split(q, heads)), feature_map(_split(k, heads))
@@ -324,9 +308,19 @@ def _without_autocast(device: str) -> contextlib.AbstractContextManager[Any]:
     return torch.autocast(device, enabled=False) if on else contextlib.nullcontext()
 
 
-def _after(past: Past, q: Tensor, k: Tensor, counted: Tensor) -> Past:
-    q_sum, k_sum = ((u * counted[..., None]).double().sum(1) for u in (q, k))
-    return Past(past.q_sum + q_sum, past.k_sum + k_sum, past.count + counted.sum(1))
+def _rates(log_scale: Tensor, u: Tensor) -> Tensor:
+    """Tokens per time scale of each channel of u. -> [D] float64"""
+    return (-log_scale.double()).exp().repeat_interleave(u.shape[-1] // log_scale.shape[0])
+
+
+def _after(past: Past, q: Tensor, k: Tensor, counted: Tensor, log_scale: Tensor | None) -> Past:
+    new, before = [(u * counted[..., None]).double() for u in (q, k)], [past.q_sum, past.k_sum]
+    if log_scale is not None:
+        rate, counts, last = _rates(log_scale, q), counted.cumsum(1)[..., None], counted.sum(1)[:, None]
+        new = [u * faded(rate, last[:, None] - counts) for u in new]
+        before = [u * faded(rate, last) for u in before]
+    q_sum, k_sum = (old + u.sum(1) for old, u in zip(before, new, strict=True))
+    return Past(q_sum, k_sum, past.count + counted.sum(1))
 
 
 def _split(x: Tensor, heads: int) -> Tensor:

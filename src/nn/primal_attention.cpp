@@ -26,6 +26,8 @@ PrimalAttentionOptions completed(PrimalAttentionOptions o) {
   if (o.causal && has_data_dependent_weights(o)) {
     fail("causal attention needs data-independent weights: data-dependent ones are made from the whole sequence");
   }
+  if (o.memory == Memory::decay && !o.causal) fail("memory=decay needs a causal layer: others keep no past");
+  if (o.memory_tokens < 1) fail("memory_tokens must be at least 1, got ", o.memory_tokens);
   if (has_data_dependent_weights(o) && o.rows == 0) o.rows = kRowsPerRank * o.rank;
   // A map that is unknown or does not fit the head is an error here, not at the first pass.
   find_feature_map(o.feature_map)->width(o.width / o.heads);
@@ -69,6 +71,7 @@ ops::AttentionArguments nn::attention_arguments(const PrimalAttentionImpl& m, co
           bias_of(m.out_proj),
           inputs.query_padding,
           inputs.key_padding,
+          m.log_scale.defined() ? std::optional(m.log_scale) : std::nullopt,
           {o.feature_map, o.causal, has_data_dependent_weights(o), o.padding == Padding::respect,
            o.trace == Trace::data_dependent, sampling_name(o.sampling)}};
 }
@@ -91,16 +94,20 @@ void PrimalAttentionImpl::reset() {
   we = register_parameter("we", torch::empty({o.heads, rows, o.rank}));
   wr = register_parameter("wr", torch::empty({o.heads, rows, o.rank}));
   lam = register_parameter("lam", torch::empty({o.heads, o.rank}));
-  nn::init_projection(we, o.init);
-  nn::init_projection(wr, o.init);
-  nn::init_lambda(lam, o.lambda);
+  if (o.memory == Memory::decay) log_scale = register_parameter("log_scale", torch::empty({o.heads}));
+  reset_scores();
 }
 
 void PrimalAttentionImpl::reset_parameters() {
   for (auto& linear : {q_proj, k_proj, score_proj, out_proj}) torch::nn::Linear(linear)->reset_parameters();
+  reset_scores();
+}
+
+void PrimalAttentionImpl::reset_scores() {
   nn::init_projection(we, options_.init);
   nn::init_projection(wr, options_.init);
   nn::init_lambda(lam, options_.lambda);
+  if (log_scale.defined()) nn::init_log_scale(log_scale, options_.memory_tokens);
 }
 
 torch::Tensor PrimalAttentionImpl::lambda() const { return nn::lambda_of(lam, options_.lambda); }
@@ -144,6 +151,7 @@ void PrimalAttentionImpl::pretty_print(std::ostream& stream) const {
   stream << ", feature_map=" << o.feature_map;
   // Of the others, those that are not their default.
   if (o.causal) stream << ", causal";
+  if (o.memory == Memory::decay) stream << ", memory=decay, memory_tokens=" << o.memory_tokens;
   if (!o.causal && !has_data_dependent_weights(o)) stream << ", data_dependent=false";
   if (o.padding != Padding::respect) stream << ", padding=ignore";
   if (!o.bias) stream << ", bias=false";

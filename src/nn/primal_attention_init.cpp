@@ -2,6 +2,8 @@
 
 #include <torch/nn/init.h>
 
+#include <cmath>
+
 namespace primal::nn {
 
 void init_projection(torch::Tensor& weights, Init init) {
@@ -23,6 +25,16 @@ void init_lambda(torch::Tensor& lam, LambdaForm form) {
   // log and the inverse of softplus have no finite value at 0.
   const torch::Tensor lambda = lam.square().clamp_min(1e-6);
   lam.copy_(form == LambdaForm::exp ? lambda.log() : lambda.expm1().log());
+}
+
+void init_log_scale(torch::Tensor& log_scale, int64_t longest) {
+  const torch::NoGradGuard no_grad;
+  const double last = std::log(static_cast<double>(longest));
+  if (log_scale.size(0) == 1) {
+    log_scale.fill_(0.5 * last);
+  } else {
+    log_scale.copy_(torch::linspace(0, last, log_scale.size(0), torch::kDouble));
+  }
 }
 
 torch::Tensor lambda_of(const torch::Tensor& lam, LambdaForm form) {

@@ -14,6 +14,10 @@ void init_projection(torch::Tensor& weights, Init init);
 /// Fills lam, [H, s], so that Lambda = u^2 with u uniform in [0, 1), whatever the form.
 void init_lambda(torch::Tensor& lam, LambdaForm form);
 
+/// Fills log_scale, [H], with the logs of time scales that are log-spaced from 1 token to `longest`; a single head has
+/// the one between.
+void init_log_scale(torch::Tensor& log_scale, int64_t longest);
+
 /// Lambda from its parameter.
 torch::Tensor lambda_of(const torch::Tensor& lam, LambdaForm form);
 

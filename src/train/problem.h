@@ -60,10 +60,10 @@ class Problem {
   /// The model is in evaluation mode and no gradient is recorded.
   virtual Evaluation evaluate(Part part) = 0;
   /// Whether weight decay applies to a parameter. By default not to biases, norms, Lambda and frequencies: all of them
-  /// are vectors but Lambda. Nor to what mixes tokens, which does not begin near 0.
+  /// are vectors but Lambda. Nor to time scales and what else mixes tokens, which does not begin near 0.
   virtual bool decays(std::string_view parameter, const torch::Tensor& value) const {
     const auto is = [&](std::string_view name) { return parameter.ends_with(name); };
-    return value.dim() > 1 && !(is(".lam") || is(".log_scale") || is(".gain") || is(".taps"));
+    return value.dim() > 1 && !(is(".lam") || is("log_scale") || is(".gain") || is(".taps"));
   }
 };
 

@@ -11,12 +11,14 @@ MODES = {
     "data_dependent": {"data_dependent": True},
     "data_independent": {"data_dependent": False},
     "causal": {"causal": True},
+    "causal decay": {"causal": True, "memory": "decay", "memory_tokens": 9},
 }
+CAUSAL = [mode for mode in MODES if mode.startswith("causal")]
 FEATURE_MAPS = ("cosine", "exponential", "identity", "polynomial(2)")
 TOLERANCE = {torch.float32: 1e-6, torch.float64: 1e-12}  # where two ways of one computation must agree
 
 OUTPUTS = ("out", "le", "lr", "tr")
-DIFFERENTIABLE = ("query", "key", *reference.Parameters._fields)  # of torch.ops.primal.attention, in its order
+DIFFERENTIABLE = ("query", "key", *reference.Parameters._fields)  # of torch.ops.primal.attention, but for the masks
 
 
 def make_layer(width=12, heads=3, rank=4, rows=5, *, dtype=torch.float64, **options) -> PrimalAttention:
@@ -33,8 +35,8 @@ def random_arguments(mode: str, feature_map="cosine", *, key_tokens=None, masks=
     key = None if key_tokens is None else random_tokens(2, key_tokens, 6, dtype)
     query_padding = torch.tensor([[False, False, True], [True, False, False]]) if masks else None
     key_padding = torch.arange(key_tokens).repeat(2, 1) == 1 if masks and key_tokens is not None else None
-    weights = [None if p is None else p.detach() for p in layer._parameters_now()]
-    return (random_tokens(2, 3, 6, dtype), key, *weights, query_padding, key_padding), layer._switches()
+    tensors = layer._operands(random_tokens(2, 3, 6, dtype), key, (query_padding, key_padding))
+    return tuple(None if t is None else t.detach() for t in tensors), layer._switches()
 
 
 def oracle(

@@ -119,11 +119,13 @@ def assert_equals_oracle(case):
     query, key, *weights = (inputs.get(name) for name in DIFFERENTIABLE)
 
     expected = oracle(layer, query, key, *masks, parameters=reference.Parameters(*weights))
-    actual = torch.ops.primal.attention(query, key, *weights, *masks, **layer._switches())
+    *weights, log_scale = weights
+    tensors = (query, key, *weights, *masks, log_scale)
+    actual = torch.ops.primal.attention(*tensors, **layer._switches())
     theirs = [getattr(expected, name) for name in OUTPUTS]
     assert_near(with_gradients(actual, inputs), with_gradients(theirs, inputs), 1e-10)
 
-    scores = torch.ops.primal.attention_scores(query, key, *weights, *masks, **layer._switches())
+    scores = torch.ops.primal.attention_scores(*tensors, **layer._switches())
     assert_near(scores, (expected.e, expected.r, expected.we_x, expected.wr_x), 1e-10)
 
 

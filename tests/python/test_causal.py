@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from attention_cases import FEATURE_MAPS, TOLERANCE, assert_near, make_layer, random_tokens
+from attention_cases import CAUSAL, FEATURE_MAPS, MODES, TOLERANCE, assert_near, make_layer, random_tokens
 
 from primal import padding_mask
 

@@ -5,7 +5,7 @@ import io
 
 import pytest
 import torch
-from attention_cases import MODES, assert_near, make_layer, random_tokens
+from attention_cases import CAUSAL, MODES, assert_near, make_layer, random_tokens
 from torch import nn
 
 from primal import ksvd_loss, reference
@@ -48,7 +48,7 @@ def assert_compiled_is_eager(model, lengths, **compile_options):
             assert_near(ours, loss_and_gradients(model, model.parameters(), tokens), 1e-12)
 
 
-@pytest.mark.parametrize("mode", ["data_dependent", "causal"])
+@pytest.mark.parametrize("mode", ["data_dependent", *CAUSAL])
 def test_compiled_model_equals_the_eager_one_for_every_length(mode):
     assert_compiled_is_eager(Classifier(**MODES[mode]), lengths=(5, 7, 16, 2), dynamic=True)
 
@@ -80,8 +80,9 @@ def test_compiled_model_under_autocast_equals_the_eager_one():
     assert_near(*grads, 1e-6)
 
 
-def test_compiled_decoding_equals_the_eager_one():
-    layer = make_layer(causal=True)
+@pytest.mark.parametrize("mode", CAUSAL)
+def test_compiled_decoding_equals_the_eager_one(mode):
+    layer = make_layer(**MODES[mode])
     compiled = torch.compile(layer.step, fullgraph=True, backend="aot_eager")
     ours = theirs = layer.initial_state(2)
     for _ in range(3):
@@ -107,11 +108,10 @@ def test_exported_model_runs_on_other_lengths_also_after_saving(mode):
 @pytest.mark.parametrize("mode", MODES)
 def test_vmap_over_an_added_dimension_equals_a_loop(mode):
     layer = make_layer(**MODES[mode])
-    weights, switches = layer._parameters_now(), layer._switches()
     x, masks = random_tokens(4 * 2, 5).unflatten(0, (4, 2)), torch.rand(4, 2, 5) < 0.3
 
     def attention(tokens, mask):
-        return torch.ops.primal.attention(tokens, None, *weights, mask, **switches)
+        return torch.ops.primal.attention(*layer._operands(tokens, None, (mask, None)), **layer._switches())
 
     with torch.no_grad():
         together = torch.vmap(attention)(x, masks)

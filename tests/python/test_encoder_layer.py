@@ -300,7 +300,8 @@ def test_unread_tokens_are_zero_and_the_others_as_before():
 
 def operator_arguments(**changes):
     layer = make_layer()
-    parameters = [torch.empty(0) if p is None else p.detach() for p in layer.attention._parameters_now()]
+    *weights, _ = layer.attention._parameters_now()  # log_scale: of causal layers
+    parameters = [torch.empty(0) if p is None else p.detach() for p in weights]
     for module in (layer.norm1, layer.norm2, layer.linear1, layer.linear2):
         parameters += [module.weight.detach(), module.bias.detach()]
     return (torch.randn(2, 9, 24), parameters, None), {"seeds": torch.tensor([1, 2, 3]), "dropout": 0.1} | changes

@@ -103,13 +103,13 @@ def test_bits_do_not_depend_on_threads(mode):
             assert torch.equal(other[name], value), name
 
 
-def test_keeping_q_and_k_gives_the_bits_of_computing_them_again():
-    layer = make_layer(24, 3, 5, 8, dtype=torch.float32)
-    x = torch.randn(2, 60, 24)
-    parameters = [p.detach() for p in layer._parameters_now()]
-    *outputs, kept = torch.ops.primal.attention_keeping(x, None, *parameters, **layer._switches())
+@pytest.mark.parametrize("mode", MODES)
+def test_keeping_q_and_k_gives_the_bits_of_computing_them_again(mode):
+    layer = make_layer(24, 3, 5, 8, dtype=torch.float32, **MODES[mode])
+    operands = [None if t is None else t.detach() for t in layer._operands(torch.randn(2, 60, 24), None, (None, None))]
+    *outputs, kept = torch.ops.primal.attention_keeping(*operands, **layer._switches())
     grads = [torch.randn_like(output) for output in outputs]
-    arguments = (*grads, x, None, *parameters)
+    arguments = (*grads, *operands)
     again = torch.ops.primal.attention_backward(*arguments, **layer._switches())
     given = torch.ops.primal.attention_backward(*arguments, **layer._switches(), kept=kept)
     for one, other in zip(given, again, strict=True):
@@ -124,7 +124,7 @@ x = torch.randn(2, 60, 24, requires_grad=True)
 out, terms = layer(x)
 (out.square().sum() + sum(t.sum() for t in terms)).backward()
 print(*(f"{v:.9e}" for v in (out.sum(), out.square().sum(), x.grad.square().sum(), layer.we.grad.square().sum())))
-print(torch.ops.primal.attention_keeping(x, None, *layer._parameters_now(), **layer._switches())[-1].numel())
+print(torch.ops.primal.attention_keeping(*layer._operands(x, None, (None, None)), **layer._switches())[-1].numel())
 """
 
 

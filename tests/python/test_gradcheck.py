@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from attention_cases import FEATURE_MAPS, MODES, random_arguments
+from attention_cases import CAUSAL, FEATURE_MAPS, MODES, random_arguments
 
-NON_CAUSAL = [mode for mode in MODES if mode != "causal"]
+NON_CAUSAL = [mode for mode in MODES if mode not in CAUSAL]
 
 
 def requiring_grad(arguments):

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from attention_cases import random_arguments
+from attention_cases import CAUSAL, random_arguments
 from torch.library import opcheck
 
 CASES = {
@@ -10,14 +10,18 @@ CASES = {
     "data_independent": {"mode": "data_independent"},
     "causal": {"mode": "causal"},
     "no bias": {"mode": "data_dependent", "bias": False},
+    "causal decay": {"mode": "causal decay"},
     "masks": {"mode": "data_dependent", "masks": True},
     "causal masks": {"mode": "causal", "masks": True},
+    "causal decay masks": {"mode": "causal decay", "masks": True},
+    "causal decay float32": {"mode": "causal decay", "masks": True, "dtype": torch.float32},
     "cross": {"mode": "data_dependent", "key_tokens": 5},
     "cross masks": {"mode": "data_independent", "key_tokens": 5, "masks": True},
     "polynomial": {"mode": "data_dependent", "feature_map": "polynomial(2)"},
     "float32": {"mode": "data_dependent", "dtype": torch.float32},
     "bfloat16": {"mode": "data_dependent", "dtype": torch.bfloat16},
     "bfloat16 causal masks": {"mode": "causal", "dtype": torch.bfloat16, "masks": True},
+    "bfloat16 causal decay": {"mode": "causal decay", "dtype": torch.bfloat16, "masks": True},
 }
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
@@ -53,10 +57,11 @@ def test_attention_scores(case):
     opcheck(torch.ops.primal.attention_scores.default, arguments, switches)
 
 
+@pytest.mark.parametrize("mode", CAUSAL)
 @pytest.mark.parametrize("masks", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
-def test_attention_step(dtype, masks):
-    arguments, switches = random_arguments("causal", dtype=dtype, masks=masks)
+def test_attention_step(dtype, masks, mode):
+    arguments, switches = random_arguments(mode, dtype=dtype, masks=masks)
     state = {name: torch.randn(2, 6, dtype=torch.float64) for name in ("q_sum", "k_sum")}
     opcheck(torch.ops.primal.attention_step.default, arguments, switches | state | {"count": torch.tensor([3, 0])})
 

@@ -25,6 +25,8 @@ struct PrimalKindOptions {
   LambdaForm lambda = LambdaForm::squared;
   Init init = Init::reference;
   Sampling sampling = Sampling::exact;
+  Memory memory = Memory::mean;
+  int64_t memory_tokens = 1024;
 };
 
 /// What every kind is told; what only one of them reads is a struct with the name of that kind.

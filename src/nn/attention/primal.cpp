@@ -17,7 +17,9 @@ PrimalAttentionOptions layer_options(const AttentionOptions& o) {
           .trace = o.primal.trace,
           .lambda = o.primal.lambda,
           .init = o.primal.init,
-          .sampling = o.primal.sampling};
+          .sampling = o.primal.sampling,
+          .memory = o.primal.memory,
+          .memory_tokens = o.primal.memory_tokens};
 }
 
 struct SumsOfThePast : AttentionState {

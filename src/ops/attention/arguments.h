@@ -36,6 +36,7 @@ struct AttentionArguments {
   OptionalTensor out_bias;       // [D]
   OptionalTensor query_padding;  // [B, Nq] bool, true = padded
   OptionalTensor key_padding;    // [B, Nk] bool; cross-attention only
+  OptionalTensor log_scale;      // [G], G divides D: causal only, q and k fade (ops/fading_mean.h)
   AttentionMode mode;
 
   int64_t heads() const { return we.size(0); }
@@ -45,22 +46,23 @@ struct AttentionArguments {
 
 // The same list as parameters and as arguments, for the five functions that the dispatcher calls with it
 // (implementation, Meta, Autograd, Autocast, backward). A struct cannot cross the dispatcher.
-#define PRIMAL_ATTENTION_PARAMETERS                                                                             \
-  const at::Tensor &query, const OptionalTensor &key, const at::Tensor &q_weight, const OptionalTensor &q_bias, \
-      const at::Tensor &k_weight, const OptionalTensor &k_bias, const at::Tensor &we, const at::Tensor &wr,     \
-      const at::Tensor &lam, const at::Tensor &score_weight, const OptionalTensor &score_bias,                  \
-      const at::Tensor &out_weight, const OptionalTensor &out_bias, const OptionalTensor &query_padding,        \
-      const OptionalTensor &key_padding, const std::string &feature_map, bool causal, bool data_dependent,      \
-      bool respect_padding, bool trace_on_data, const std::string &sampling
+#define PRIMAL_ATTENTION_PARAMETERS                                                                                    \
+  const at::Tensor &query, const OptionalTensor &key, const at::Tensor &q_weight, const OptionalTensor &q_bias,        \
+      const at::Tensor &k_weight, const OptionalTensor &k_bias, const at::Tensor &we, const at::Tensor &wr,            \
+      const at::Tensor &lam, const at::Tensor &score_weight, const OptionalTensor &score_bias,                         \
+      const at::Tensor &out_weight, const OptionalTensor &out_bias, const OptionalTensor &query_padding,               \
+      const OptionalTensor &key_padding, const OptionalTensor &log_scale, const std::string &feature_map, bool causal, \
+      bool data_dependent, bool respect_padding, bool trace_on_data, const std::string &sampling
 
-#define PRIMAL_ATTENTION_ARGUMENTS                                                                             \
-  query, key, q_weight, q_bias, k_weight, k_bias, we, wr, lam, score_weight, score_bias, out_weight, out_bias, \
-      query_padding, key_padding, feature_map, causal, data_dependent, respect_padding, trace_on_data, sampling
+#define PRIMAL_ATTENTION_ARGUMENTS                                                                                \
+  query, key, q_weight, q_bias, k_weight, k_bias, we, wr, lam, score_weight, score_bias, out_weight, out_bias,    \
+      query_padding, key_padding, log_scale, feature_map, causal, data_dependent, respect_padding, trace_on_data, \
+      sampling
 
 #define PRIMAL_ATTENTION_STRUCT                                                                                  \
   AttentionArguments {                                                                                           \
     query, key, q_weight, q_bias, k_weight, k_bias, we, wr, lam, score_weight, score_bias, out_weight, out_bias, \
-        query_padding, key_padding, {                                                                            \
+        query_padding, key_padding, log_scale, {                                                                 \
       feature_map, causal, data_dependent, respect_padding, trace_on_data, sampling                              \
     }                                                                                                            \
   }
@@ -68,7 +70,8 @@ struct AttentionArguments {
 // The struct's fields in the same order, to hand it on to the dispatcher.
 #define PRIMAL_ATTENTION_FIELDS(a)                                                                                   \
   (a).query, (a).key, (a).q_weight, (a).q_bias, (a).k_weight, (a).k_bias, (a).we, (a).wr, (a).lam, (a).score_weight, \
-      (a).score_bias, (a).out_weight, (a).out_bias, (a).query_padding, (a).key_padding, (a).mode.feature_map,        \
-      (a).mode.causal, (a).mode.data_dependent, (a).mode.respect_padding, (a).mode.trace_on_data, (a).mode.sampling
+      (a).score_bias, (a).out_weight, (a).out_bias, (a).query_padding, (a).key_padding, (a).log_scale,               \
+      (a).mode.feature_map, (a).mode.causal, (a).mode.data_dependent, (a).mode.respect_padding,                      \
+      (a).mode.trace_on_data, (a).mode.sampling
 
 }  // namespace primal::ops

@@ -1,4 +1,5 @@
-// CPU autocast: tokens and projections in the autocast dtype; We, Wr and Lambda stay, since they make the KSVD terms.
+// CPU autocast: tokens and projections in the autocast dtype; We, Wr and Lambda stay, since they make the KSVD terms;
+// and so does log_scale: a rounded time scale is another one.
 #include <ATen/autocast_mode.h>
 #include <torch/library.h>
 

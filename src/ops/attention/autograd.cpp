@@ -16,8 +16,10 @@ using torch::autograd::Variable;
 using torch::autograd::variable_list;
 
 constexpr const char* kName = "primal::attention";
-constexpr size_t kDifferentiable = 13;  // query ... out_bias; then two masks and six switches
-constexpr size_t kArguments = kDifferentiable + 2 + 6;
+constexpr size_t kFirst = 13;             // query ... out_bias; then two masks
+constexpr size_t kLogScale = kFirst + 2;  // then log_scale and six switches
+constexpr size_t kArguments = kLogScale + 1 + 6;
+constexpr size_t kDifferentiable = kFirst + 1;
 
 at::Tensor or_undefined(const OptionalTensor& tensor) { return tensor ? *tensor : at::Tensor(); }
 
@@ -30,7 +32,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
     auto [out, le, lr, tr, kept] = attention_keeping_operator().call(PRIMAL_ATTENTION_ARGUMENTS);
     ctx->save_for_backward({query, or_undefined(key), q_weight, or_undefined(q_bias), k_weight, or_undefined(k_bias),
                             we, wr, lam, score_weight, or_undefined(score_bias), out_weight, or_undefined(out_bias),
-                            or_undefined(query_padding), or_undefined(key_padding), kept});
+                            or_undefined(query_padding), or_undefined(key_padding), or_undefined(log_scale), kept});
     ctx->saved_data["feature_map"] = feature_map;
     ctx->saved_data["causal"] = causal;
     ctx->saved_data["data_dependent"] = data_dependent;
@@ -60,12 +62,15 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
         or_absent(s[12]),
         or_absent(s[13]),
         or_absent(s[14]),
+        or_absent(s[kLogScale]),
         {data["feature_map"].toStringRef(), data["causal"].toBool(), data["data_dependent"].toBool(),
          data["respect_padding"].toBool(), data["trace_on_data"].toBool(), data["sampling"].toStringRef()}};
+    const at::Tensor& kept = s[kLogScale + 1];
     variable_list result =
         attention_backward_operator().call(grads[0], grads[1], grads[2], grads[3], PRIMAL_ATTENTION_FIELDS(a),
-                                           s[15].dim() == 3 ? OptionalTensor(s[15]) : std::nullopt);
-    for (size_t i = 0; i < kDifferentiable; ++i) {
+                                           kept.dim() == 3 ? OptionalTensor(kept) : std::nullopt);
+    result.insert(result.begin() + kFirst, kLogScale - kFirst, Variable());  // of the masks
+    for (size_t i = 0; i < result.size(); ++i) {
       if (!s[i].defined()) result[i] = Variable();
     }
     result.resize(kArguments);
@@ -87,7 +92,8 @@ std::array<at::Tensor, kDifferentiable> differentiable(const AttentionArguments&
           a.score_weight,
           or_undefined(a.score_bias),
           a.out_weight,
-          or_undefined(a.out_bias)};
+          or_undefined(a.out_bias),
+          or_undefined(a.log_scale)};
 }
 
 bool needs_gradient(at::ArrayRef<at::Tensor> tensors) {

@@ -5,6 +5,7 @@
 
 #include "ops/attention/check.h"
 #include "ops/attention/pass.h"
+#include "ops/fading_mean.h"
 #include "ops/fused/attention.h"
 #include "ops/sampling.h"
 
@@ -28,6 +29,7 @@ struct ScoreGradients {
 struct Gradients {
   at::Tensor query, key;  // [B, N, D]
   at::Tensor q_weight, q_bias, k_weight, k_bias, we, wr, lam, score_weight, score_bias, out_weight, out_bias;
+  at::Tensor log_scale;
 };
 
 // Through the output projection and Linear(2s -> d) back to the scores.
@@ -60,21 +62,35 @@ at::Tensor add_mean_square(const at::Tensor& grad, const at::Tensor& score, cons
   return (weighted * score).sum({0, 2}) * 0.5;
 }
 
-// From a score back to the projected tokens [B, N, D] (before the running mean) and to the weights it was made with.
+// What a score was made of: q or k.
+struct Side {
+  const at::Tensor& alone;  // [B, N, D]: before a fading mean
+  const at::Tensor& u;      // [B, H, N, d]
+  const at::Tensor& features;
+  const at::Tensor& weights;
+  const OptionalTensor& left_out;
+};
+
+// From a score back to the projected tokens [B, N, D] (before any mean) and to the weights it was made with.
 struct ProjectionGradients {
-  at::Tensor tokens;   // [B, N, D] inner
-  at::Tensor weights;  // [B or 1, H, p, s] inner
+  at::Tensor tokens;     // [B, N, D] inner
+  at::Tensor weights;    // [B or 1, H, p, s] inner
+  at::Tensor log_scale;  // [G] float64; undefined without
 };
 
 ProjectionGradients through_scores(const AttentionArguments& a, const AttentionPass& pass, const at::Tensor& grad_score,
-                                   const at::Tensor& u, const at::Tensor& features, const at::Tensor& weights,
-                                   const OptionalTensor& left_out) {
-  at::Tensor grad_weights = at::matmul(features.transpose(2, 3), grad_score);
+                                   const Side& side) {
+  at::Tensor grad_weights = at::matmul(side.features.transpose(2, 3), grad_score);
   if (!a.mode.data_dependent) grad_weights = grad_weights.sum(0, /*keepdim=*/true);
-  const at::Tensor grad_features = at::matmul(grad_score, weights.transpose(2, 3));
-  at::Tensor grad_tokens = merge_heads(pass.map->backward(u, grad_features));
-  if (a.mode.causal) grad_tokens = running_mean_backward(grad_tokens, left_out);
-  return {grad_tokens, grad_weights};
+  const at::Tensor grad_features = at::matmul(grad_score, side.weights.transpose(2, 3));
+  at::Tensor grad_tokens = merge_heads(pass.map->backward(side.u, grad_features));
+  if (a.log_scale) {
+    auto [x, log_scale] =
+        fading_mean_backward(grad_tokens, side.alone, merge_heads(side.u), *a.log_scale, side.left_out);
+    return {x, grad_weights, log_scale};
+  }
+  if (a.mode.causal) grad_tokens = running_mean_backward(grad_tokens, side.left_out);
+  return {grad_tokens, grad_weights, at::Tensor()};
 }
 
 // From the weights We|X = f(X)^T We to We, Wr and the sampled rows; returns the gradient for the key sequence.
@@ -109,8 +125,11 @@ Gradients attention_gradients(const AttentionArguments& a, const at::Tensor& gra
   g.lam = add_mean_square(grad_le, pass.e, lam, pass.query_out, scores.e) +
           add_mean_square(grad_lr, pass.r, lam, pass.key_out, scores.r);
 
-  auto [grad_q, grad_we_x] = through_scores(a, pass, scores.e, pass.q, pass.query_f, pass.we_x, pass.query_out);
-  auto [grad_k, grad_wr_x] = through_scores(a, pass, scores.r, pass.k, pass.key_f, pass.wr_x, pass.key_out);
+  auto [grad_q, grad_we_x, scale_q] =
+      through_scores(a, pass, scores.e, {pass.q_alone, pass.q, pass.query_f, pass.we_x, pass.query_out});
+  auto [grad_k, grad_wr_x, scale_k] =
+      through_scores(a, pass, scores.r, {pass.k_alone, pass.k, pass.key_f, pass.wr_x, pass.key_out});
+  if (a.log_scale) g.log_scale = scale_q + scale_k;
   if (a.mode.trace_on_data) add_trace(a, pass, grad_tr, grad_we_x, grad_wr_x);
 
   grad_q = grad_q.to(dtype);
@@ -141,8 +160,8 @@ Gradients attention_gradients(const AttentionArguments& a, const at::Tensor& gra
 Gradients fused_gradients(const AttentionArguments& a, const at::Tensor& grad_out, const at::Tensor& grad_le,
                           const at::Tensor& grad_lr, const at::Tensor& grad_tr, const OptionalTensor& kept) {
   auto [query, p] = fused::attention_backward(a, grad_out, {grad_le, grad_lr, grad_tr}, kept ? *kept : at::Tensor());
-  return {query, at::Tensor(), p.q_weight,     p.q_bias,     p.k_weight,   p.k_bias,  p.we,
-          p.wr,  p.lam,        p.score_weight, p.score_bias, p.out_weight, p.out_bias};
+  return {query, at::Tensor(), p.q_weight,     p.q_bias,     p.k_weight,   p.k_bias,   p.we,
+          p.wr,  p.lam,        p.score_weight, p.score_bias, p.out_weight, p.out_bias, p.log_scale};
 }
 
 // One per differentiable argument, in the order of the schema; an absent argument gets an empty tensor.
@@ -168,7 +187,8 @@ std::vector<at::Tensor> attention_backward(const at::Tensor& grad_out, const at:
           like(g.score_weight, score_weight),
           like(g.score_bias, score_bias),
           like(g.out_weight, out_weight),
-          like(g.out_bias, out_bias)};
+          like(g.out_bias, out_bias),
+          like(g.log_scale, log_scale)};
 }
 
 }  // namespace

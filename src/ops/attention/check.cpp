@@ -43,11 +43,15 @@ void check_dtypes(const AttentionArguments& a) {
   if (a.k_bias) check_one_dtype(*a.k_bias, "k_bias", dtype);
   if (a.score_bias) check_one_dtype(*a.score_bias, "score_bias", dtype);
   if (a.out_bias) check_one_dtype(*a.out_bias, "out_bias", dtype);
-  // These three make the KSVD terms, which are summed in float32: autocast leaves them as they are.
-  for (const auto& [tensor, name] : {std::pair{&a.we, "we"}, {&a.wr, "wr"}, {&a.lam, "lam"}}) {
-    const bool kept = dtype == at::kBFloat16 && tensor->scalar_type() == at::kFloat;
-    if (!kept) check_one_dtype(*tensor, name, dtype);
-  }
+  // The first three make the KSVD terms, which are summed in float32: autocast leaves them as they are.
+  const auto check_kept = [&](const at::Tensor& tensor, const char* name) {
+    const bool kept = dtype == at::kBFloat16 && tensor.scalar_type() == at::kFloat;
+    if (!kept) check_one_dtype(tensor, name, dtype);
+  };
+  check_kept(a.we, "we");
+  check_kept(a.wr, "wr");
+  check_kept(a.lam, "lam");
+  if (a.log_scale) check_kept(*a.log_scale, "log_scale");
   for (const auto& [mask, name] :
        {std::pair{&a.query_padding, "query_padding_mask"}, {&a.key_padding, "key_padding_mask"}}) {
     TORCH_CHECK_TYPE(!*mask || (*mask)->scalar_type() == at::kBool, "primal_attention: ", name,
@@ -74,6 +78,7 @@ void check_devices(const AttentionArguments& a) {
   check(a.out_bias, "out_bias");
   check(a.query_padding, "query_padding_mask");
   check(a.key_padding, "key_padding_mask");
+  check(a.log_scale, "log_scale");
 }
 
 void check_mode(const AttentionArguments& a) {
@@ -85,6 +90,8 @@ void check_mode(const AttentionArguments& a) {
                     "primal_attention: causal attention takes one sequence, got a key as well");
   TORCH_CHECK_VALUE(a.key || !a.key_padding,
                     "primal_attention: key_padding without a key; self-attention takes query_padding");
+  TORCH_CHECK_VALUE(a.mode.causal || !a.log_scale,
+                    "primal_attention: only causal attention has a memory that fades, got log_scale without causal");
 }
 
 // The number of features, which only a few maps make differ from the head's width.
@@ -100,6 +107,12 @@ c10::SymInt feature_width(const AttentionArguments& a, const c10::SymInt& head_w
 c10::SymInt width_of(const AttentionArguments& a) {
   const bool square = a.q_weight.dim() == 2 && a.q_weight.sym_size(0) == a.q_weight.sym_size(1);
   return square ? a.q_weight.sym_size(0) : a.query.sym_size(2);
+}
+
+void check_log_scale(const at::Tensor& log_scale, const c10::SymInt& width) {
+  TORCH_CHECK_VALUE(log_scale.dim() == 1 && log_scale.sym_size(0) > 0 && width % log_scale.sym_size(0) == 0,
+                    "primal_attention: log_scale must be [G] with a G that divides the width ", width, ", got ",
+                    log_scale.sym_sizes());
 }
 
 }  // namespace
@@ -137,6 +150,7 @@ void check_attention(const AttentionArguments& a) {
   check_sizes(a.score_bias, "score_bias", "[d]", {head_width});
   check_sizes(a.query_padding, "query_padding_mask", "[B, Nq]", {batch, a.query.sym_size(1)});
   check_sizes(a.key_padding, "key_padding_mask", "[B, Nk]", {batch, a.keys().sym_size(1)});
+  if (a.log_scale) check_log_scale(*a.log_scale, width);
 }
 
 void check_step(const AttentionArguments& a, const at::Tensor& q_sum, const at::Tensor& k_sum,

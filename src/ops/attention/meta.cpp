@@ -41,7 +41,7 @@ std::vector<at::Tensor> attention_backward_meta(const at::Tensor& /*grad_out*/, 
   for (const OptionalTensor& argument :
        {OptionalTensor(query), key, OptionalTensor(q_weight), q_bias, OptionalTensor(k_weight), k_bias,
         OptionalTensor(we), OptionalTensor(wr), OptionalTensor(lam), OptionalTensor(score_weight), score_bias,
-        OptionalTensor(out_weight), out_bias}) {
+        OptionalTensor(out_weight), out_bias, log_scale}) {
     result.push_back(argument ? empty(*argument, argument->sym_sizes().vec(), argument->scalar_type())
                               : at::empty({0}, query.options()));
   }

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "ops/attention/check.h"
+#include "ops/fading_mean.h"
 #include "ops/sampling.h"
 
 namespace primal::ops {
@@ -88,7 +89,12 @@ AttentionPass run_scores(const AttentionArguments& a, CausalState* state) {
 
   at::Tensor q = projected(pass.query, a.q_weight, a.q_bias);
   at::Tensor k = projected(pass.key, a.k_weight, a.k_bias);
-  if (a.mode.causal) {
+  if (a.log_scale) {
+    pass.q_alone = q;
+    pass.k_alone = k;
+    q = fading_mean(q, *a.log_scale, pass.query_out, state != nullptr ? &state->q : nullptr);
+    k = fading_mean(k, *a.log_scale, pass.key_out, state != nullptr ? &state->k : nullptr);
+  } else if (a.mode.causal) {
     q = running_mean(q, pass.query_out, state != nullptr ? &state->q : nullptr);
     k = running_mean(k, pass.key_out, state != nullptr ? &state->k : nullptr);
   }

@@ -11,7 +11,7 @@ namespace {
 const std::string kTensors =
     "Tensor query, Tensor? key, Tensor q_weight, Tensor? q_bias, Tensor k_weight, Tensor? k_bias, Tensor we, "
     "Tensor wr, Tensor lam, Tensor score_weight, Tensor? score_bias, Tensor out_weight, Tensor? out_bias, "
-    "Tensor? query_padding=None, Tensor? key_padding=None";
+    "Tensor? query_padding=None, Tensor? key_padding=None, Tensor? log_scale=None";
 const std::string kSwitches =
     "str feature_map=\"cosine\", bool causal=False, bool data_dependent=True, bool respect_padding=True, "
     "bool trace_on_data=False, str sampling=\"exact\"";

@@ -55,7 +55,7 @@ bool has_kernel_for(at::ScalarType dtype) {
 
 bool has_kernel(const AttentionArguments& a) {
   const at::ScalarType weights = a.we.scalar_type();
-  return !a.key && a.mode.feature_map == "cosine" && has_kernel_for(a.query.scalar_type()) &&
+  return !a.key && !a.log_scale && a.mode.feature_map == "cosine" && has_kernel_for(a.query.scalar_type()) &&
          (weights == at::kFloat || (weights == at::kBFloat16 && a.query.scalar_type() == at::kBFloat16));
 }
 

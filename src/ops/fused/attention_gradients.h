@@ -13,6 +13,7 @@ struct TermGradients {
 /// Gradients of the parameters; undefined where there is no parameter.
 struct ParameterGradients {
   at::Tensor q_weight, q_bias, k_weight, k_bias, we, wr, lam, score_weight, score_bias, out_weight, out_bias;
+  at::Tensor log_scale;
 };
 
 class AttentionGradients {
