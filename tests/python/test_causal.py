@@ -7,6 +7,7 @@ from attention_cases import CAUSAL, FEATURE_MAPS, MODES, TOLERANCE, assert_near,
 from primal import padding_mask
 
 both_dtypes = pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+every_memory = pytest.mark.parametrize("mode", CAUSAL)
 
 
 def decode(layer, x, sizes, state=None):
@@ -19,10 +20,11 @@ def decode(layer, x, sizes, state=None):
     return torch.cat(outs, dim=1), state
 
 
+@every_memory
 @both_dtypes
 @pytest.mark.parametrize("feature_map", FEATURE_MAPS)
-def test_a_token_never_changes_an_output_before_it(dtype, feature_map):
-    layer, x = make_layer(causal=True, dtype=dtype, feature_map=feature_map), random_tokens(2, 9, dtype=dtype)
+def test_a_token_never_changes_an_output_before_it(dtype, feature_map, mode):
+    layer, x = make_layer(dtype=dtype, feature_map=feature_map, **MODES[mode]), random_tokens(2, 9, dtype=dtype)
     out, _ = layer(x)
     for t in range(9):
         changed = x.clone()
@@ -32,35 +34,39 @@ def test_a_token_never_changes_an_output_before_it(dtype, feature_map):
         assert not torch.allclose(after[:, t], out[:, t])
 
 
-def test_no_gradient_flows_from_an_output_to_a_later_token():
-    layer, x = make_layer(causal=True), random_tokens(2, 9).requires_grad_()
+@every_memory
+def test_no_gradient_flows_from_an_output_to_a_later_token(mode):
+    layer, x = make_layer(**MODES[mode]), random_tokens(2, 9).requires_grad_()
     out, _ = layer(x)
     (grad,) = torch.autograd.grad(out[:, 4].sum(), x)
     assert torch.all(grad[:, 5:] == 0)
     assert torch.all(grad[:, :5].abs().sum(-1) > 0)
 
 
+@every_memory
 @both_dtypes
 @pytest.mark.parametrize("feature_map", FEATURE_MAPS)
 @pytest.mark.parametrize("sizes", [[1] * 9, [4, 5], [1, 0, 7, 1], [9]], ids=str)
-def test_steps_equal_the_full_pass(dtype, feature_map, sizes):
-    layer, x = make_layer(causal=True, dtype=dtype, feature_map=feature_map), random_tokens(2, 9, dtype=dtype)
+def test_steps_equal_the_full_pass(dtype, feature_map, sizes, mode):
+    layer, x = make_layer(dtype=dtype, feature_map=feature_map, **MODES[mode]), random_tokens(2, 9, dtype=dtype)
     out, state = decode(layer, x, sizes)
     assert_near(out, layer(x)[0], TOLERANCE[dtype])
     assert state.count.tolist() == [9, 9]
 
 
+@every_memory
 @both_dtypes
-def test_steps_equal_the_full_pass_over_thousands_of_tokens(dtype):
-    layer = make_layer(causal=True, dtype=dtype)
+def test_steps_equal_the_full_pass_over_thousands_of_tokens(dtype, mode):
+    layer = make_layer(dtype=dtype, **MODES[mode])
     x = random_tokens(1, 2500, dtype=dtype) + torch.linspace(-1, 1, 2500, dtype=dtype)[:, None]
     out, _ = decode(layer, x, 1)
     assert_near(out, layer(x)[0], TOLERANCE[dtype])
 
 
+@every_memory
 @both_dtypes
-def test_decoding_after_a_padded_prompt_equals_each_sample_alone(dtype):
-    layer = make_layer(causal=True, dtype=dtype)
+def test_decoding_after_a_padded_prompt_equals_each_sample_alone(dtype, mode):
+    layer = make_layer(dtype=dtype, **MODES[mode])
     prompt, rest = random_tokens(4, 6, dtype=dtype), random_tokens(4, 5, dtype=dtype)
     lengths = torch.tensor([6, 3, 1, 0])
     mask = padding_mask(lengths, 6)
@@ -75,9 +81,10 @@ def test_decoding_after_a_padded_prompt_equals_each_sample_alone(dtype):
         assert_near(torch.cat([prompt_out[sample, :length], out[sample]]), alone[0], TOLERANCE[dtype])
 
 
+@every_memory
 @both_dtypes
-def test_a_padded_step_leaves_the_state_of_its_sample(dtype):
-    layer = make_layer(causal=True, dtype=dtype)
+def test_a_padded_step_leaves_the_state_of_its_sample(dtype, mode):
+    layer = make_layer(dtype=dtype, **MODES[mode])
     _, before = layer.step(random_tokens(2, 3, dtype=dtype), layer.initial_state(2))
     _, after = layer.step(random_tokens(2, 1, dtype=dtype), before, key_padding_mask=torch.tensor([[True], [False]]))
     for old, new in zip(before, after, strict=True):
@@ -85,17 +92,19 @@ def test_a_padded_step_leaves_the_state_of_its_sample(dtype):
         assert not torch.equal(new[1], old[1])
 
 
+@every_memory
 @pytest.mark.parametrize("mask", [None, torch.zeros(2, 0, dtype=torch.bool)], ids=["no mask", "mask"])
-def test_a_step_of_no_tokens_keeps_the_state(mask):
-    layer = make_layer(causal=True)
+def test_a_step_of_no_tokens_keeps_the_state(mask, mode):
+    layer = make_layer(**MODES[mode])
     _, before = layer.step(random_tokens(2, 3), layer.initial_state(2))
     out, after = layer.step(random_tokens(2, 0), before, key_padding_mask=mask)
     assert out.shape == (2, 0, 12)
     assert all(torch.equal(*parts) for parts in zip(before, after, strict=True))
 
 
-def test_a_step_does_not_change_the_state_it_was_given():
-    layer = make_layer(causal=True)
+@every_memory
+def test_a_step_does_not_change_the_state_it_was_given(mode):
+    layer = make_layer(**MODES[mode])
     _, state = layer.step(random_tokens(2, 3), layer.initial_state(2))
     kept = [part.clone() for part in state]
     first, _ = layer.step(token := random_tokens(2, 1), state)
@@ -104,9 +113,10 @@ def test_a_step_does_not_change_the_state_it_was_given():
     assert all(torch.equal(part, copy) for part, copy in zip(state, kept, strict=True))
 
 
+@every_memory
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
-def test_state_is_as_small_after_a_thousand_tokens_as_before_the_first(dtype):
-    layer = make_layer(causal=True, dtype=dtype)
+def test_state_is_as_small_after_a_thousand_tokens_as_before_the_first(dtype, mode):
+    layer = make_layer(dtype=dtype, **MODES[mode])
     state = layer.initial_state(2)
     bytes_per_sample = (2 * 12 + 1) * 8  # two float64 sums of width D and an int64 count
     for tokens in (0, 1, 1000):
@@ -114,24 +124,26 @@ def test_state_is_as_small_after_a_thousand_tokens_as_before_the_first(dtype):
         assert sum(part.untyped_storage().nbytes() for part in state) == 2 * bytes_per_sample
 
 
-def test_samples_of_a_state_can_be_reordered():
+@every_memory
+def test_samples_of_a_state_can_be_reordered(mode):
     """As beam search does."""
-    layer, x = make_layer(causal=True), random_tokens(3, 5)
+    layer, x = make_layer(**MODES[mode]), random_tokens(3, 5)
     _, state = layer.step(x, layer.initial_state(3))
     order, token = torch.tensor([2, 0, 0]), random_tokens(3, 1)
     out, _ = layer.step(token, type(state)(*(part[order] for part in state)))
     assert_near(out, layer(torch.cat([x[order], token], dim=1))[0][:, -1:], 1e-12)
 
 
-def test_a_constant_sequence_is_its_own_running_mean():
-    layer, x = make_layer(causal=True), random_tokens(2, 1).expand(2, 7, 12)
+@every_memory
+def test_a_constant_sequence_is_its_own_mean(mode):
+    layer, x = make_layer(**MODES[mode]), random_tokens(2, 1).expand(2, 7, 12)
     out, _ = layer(x)
     assert_near(out, out[:, :1].expand_as(out).contiguous(), 1e-12)
     assert_near(out[:, :1], make_data_independent(layer)(x[:, :1])[0], 1e-12)
 
 
 def make_data_independent(layer):
-    """The same weights without running means."""
+    """The same weights without means."""
     other = make_layer(data_dependent=False)
-    other.load_state_dict(layer.state_dict())
+    other.load_state_dict({name: value for name, value in layer.state_dict().items() if name != "log_scale"})
     return other

@@ -16,6 +16,7 @@ def make_layers():
         "attention": primal.PrimalAttention(12, 3, **attention),
         "float64": primal.PrimalAttention(12, 3, **attention, dtype=torch.float64),
         "causal": primal.PrimalAttention(12, 3, rank=4, causal=True),
+        "causal decay": primal.PrimalAttention(12, 3, rank=4, causal=True, memory="decay"),
         "encoder": primal.EncoderLayer(12, 3, **attention, feed_forward=7),
         "encoder in float64": primal.EncoderLayer(12, 3, **attention, feed_forward=7, dtype=torch.float64),
     }
@@ -100,7 +101,7 @@ def test_second_derivatives_are_refused_when_they_are_taken(name):
         torch.autograd.grad(first.sum(), next(layer.parameters()))
 
 
-@pytest.mark.parametrize("name", ["attention", "causal"])
+@pytest.mark.parametrize("name", ["attention", "causal", "causal decay"])
 def test_vmap_of_a_layer_has_the_gradients_of_a_loop(name):
     layer, x, _ = make_case(name)
     outs = torch.vmap(lambda tokens: layer(tokens[None])[0])(x), torch.cat([layer(one[None])[0] for one in x])[:, None]

@@ -5,7 +5,7 @@ import io
 
 import pytest
 import torch
-from attention_cases import MODES
+from attention_cases import CAUSAL, MODES
 from torch import nn
 from torch.export import Dim, export
 
@@ -68,10 +68,11 @@ def test_exported_layer_keeps_its_operator(kind, operator, strict):
     assert f"primal.{operator}.default" in [str(node.target) for node in program.graph.nodes]
 
 
+@pytest.mark.parametrize("mode", CAUSAL)
 @every_implementation
 @every_kind
-def test_step_survives_a_file_and_takes_any_batch_and_length(kind, implementation):
-    layer = make(kind, "causal", implementation)
+def test_step_survives_a_file_and_takes_any_batch_and_length(kind, implementation, mode):
+    layer = make(kind, mode, implementation)
     shapes = {"tokens": BOTH, "state": primal.State(BATCH, BATCH, BATCH)}
     program = export(Step(layer), (torch.randn(3, 2, WIDTH), layer.initial_state(3)), dynamic_shapes=shapes)
     loaded = saved_and_loaded(program).module()

@@ -19,6 +19,7 @@ OPTIONS = [
     {},
     {"data_dependent": False},
     {"causal": True},
+    {"causal": True, "memory": "decay"},
     {"feature_map": "exponential", "lambda_form": "exp"},
     {"feature_map": "identity", "bias": False},
     {"feature_map": "polynomial(2)", "lambda_form": "softplus"},
@@ -97,9 +98,10 @@ class FlatStep(nn.Module):
         return self.layer.step(x, primal.State(q_sum, k_sum, count))
 
 
+@pytest.mark.parametrize("memory", ["mean", "decay"])
 @pytest.mark.parametrize("make", [attention, encoder_layer])
-def test_step(make):
-    layer = make(causal=True)
+def test_step(make, memory):
+    layer = make(causal=True, memory=memory)
 
     def inputs(batch, length):
         _, state = layer.step(tokens(batch, 3), layer.initial_state(batch))

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 import torch
-from attention_cases import FEATURE_MAPS, MODES, assert_near, make_layer, random_tokens, run
+from attention_cases import CAUSAL, FEATURE_MAPS, MODES, assert_near, make_layer, random_tokens, run
 from torch.autograd import forward_ad
 from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 
@@ -50,8 +50,9 @@ def test_the_same_cross_attention(sampling):
 
 
 @pytest.mark.parametrize("feature_map", [*FEATURE_MAPS, torch.tanh], ids=[*FEATURE_MAPS, "tanh"])
-def test_plain_steps_equal_the_full_pass(feature_map):
-    layer = make_layer(causal=True, feature_map=feature_map, implementation="plain")
+@pytest.mark.parametrize("mode", CAUSAL)
+def test_plain_steps_equal_the_full_pass(feature_map, mode):
+    layer = make_layer(feature_map=feature_map, implementation="plain", **MODES[mode])
     x, mask = random_tokens(2, 6), primal.padding_mask(torch.tensor([6, 4]), 6)
     state, outs = layer.initial_state(2), []
     for begin, end in ((0, 1), (1, 1), (1, 4), (4, 6)):
@@ -61,8 +62,9 @@ def test_plain_steps_equal_the_full_pass(feature_map):
     assert state.count.tolist() == [6, 4]
 
 
-def test_plain_steps_leave_the_state_of_the_operator():
-    layer, plain = both(causal=True)
+@pytest.mark.parametrize("mode", CAUSAL)
+def test_plain_steps_leave_the_state_of_the_operator(mode):
+    layer, plain = both(**MODES[mode])
     x = random_tokens(2, 6)
     (out, state), (expected, expected_state) = (one.step(x, one.initial_state(2)) for one in (plain, layer))
     assert_near((out, *state), (expected, *expected_state), 1e-12)

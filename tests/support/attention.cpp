@@ -22,6 +22,19 @@ Tensor running_mean(const Tensor& x) {
   return x.cumsum(1) / torch::arange(1, x.size(1) + 1, x.options()).unsqueeze(-1);
 }
 
+// Token by token, as it is defined. log_scale: [H]
+Tensor fading_mean(const Tensor& x, const Tensor& log_scale) {
+  const Tensor decay = (-(-log_scale).exp()).exp().repeat_interleave(x.size(-1) / log_scale.size(0));
+  Tensor sum = torch::zeros_like(decay), weight = torch::zeros_like(decay);
+  std::vector<Tensor> means;
+  for (int64_t t = 0; t < x.size(1); ++t) {
+    sum = decay * sum + x.select(1, t);
+    weight = decay * weight + 1;
+    means.push_back(sum / weight);
+  }
+  return torch::stack(means, 1);
+}
+
 // Rows 0 .. N - 1 at floor(i (N - 1) / (n - 1)): the sampled ones, and those that stand beside n queries.
 Tensor even_rows(const Tensor& x, int64_t n) {
   std::vector<Tensor> rows;
@@ -71,7 +84,10 @@ AttentionOutput plain_attention(const PrimalAttentionImpl& layer, const PlainFea
   };
   const Tensor& y = key.defined() ? key : x;
   Tensor q = linear(layer.q_proj, x), k = linear(layer.k_proj, y);
-  if (o.causal) q = running_mean(q), k = running_mean(k);
+  const auto mean = [&](const Tensor& u) {
+    return o.memory == Memory::decay ? fading_mean(u, layer.log_scale) : running_mean(u);
+  };
+  if (o.causal) q = mean(q), k = mean(k);
   const Tensor q_features = phi(heads_of(q, o.heads)), k_features = phi(heads_of(k, o.heads));
 
   Tensor we = layer.we.unsqueeze(0), wr = layer.wr.unsqueeze(0);

@@ -147,6 +147,7 @@ TEST_F(TrainerTest, ByDefaultMatricesDecayThatBeginNearZero) {
   for (const char* name : {"attention.lam", "mixing.log_scale", "mixing.gain", "mixing.taps"}) {
     EXPECT_FALSE(problem.decays("encoder.layers.0." + std::string(name), matrix)) << name;
   }
+  EXPECT_FALSE(problem.decays("log_scale", matrix));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// primal::attention and its gradient in fused kernels: self-attention, cosine feature map, on the CPU. The arithmetic
+// primal::attention and its gradient in fused kernels: self-attention, cosine feature map, on the CPU; a memory that
+// fades if the channels of a head do so together. The arithmetic
 // is float32; bfloat16 tokens are widened tile by tile, and what is kept for the backward pass is bfloat16 again.
 #pragma once
 
@@ -19,7 +20,7 @@ bool can_run(const AttentionArguments& arguments);
 struct AttentionForward {
   at::Tensor out;         // [B, N, D]
   at::Tensor le, lr, tr;  // [B]
-  at::Tensor projected;   // [B, N, 2D]: q and k, if they are to be kept
+  at::Tensor projected;   // [B, N, 2D]: q and k, if they are to be kept; of each token alone where they fade
 };
 
 AttentionForward attention(const AttentionArguments& arguments, bool keep_projected);

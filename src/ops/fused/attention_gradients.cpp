@@ -79,6 +79,13 @@ void AttentionGradients::score_tile(Range tile, int64_t index, const float* scor
 
 void AttentionGradients::tile(Range tile, int64_t index, const float* projected, const float* out_gradient,
                               const Chunk& chunk, int64_t start, float* x_gradient) {
+  tile_of_scores(tile, index, projected, out_gradient, chunk, start);
+  const int64_t offset = (tile.begin - start) * 2 * pass_.shape().width;
+  tile_of_projection(tile, index, data(chunk.projected_gradient, offset), x_gradient);
+}
+
+void AttentionGradients::tile_of_scores(Range tile, int64_t index, const float* projected, const float* out_gradient,
+                                        const Chunk& chunk, int64_t start) {
   const AttentionShape& shape = pass_.shape();
   const ReadTokens& read = pass_.read();
   const int64_t width = shape.width, d = shape.head_width(), row = shape.scores(), pieces = 2 * shape.heads;
@@ -109,29 +116,43 @@ void AttentionGradients::tile(Range tile, int64_t index, const float* projected,
       }
     }
   });
-  project_back_.multiply({projected_gradient, 2 * width}, tile.size(), {.data = x_gradient, .row_stride = width});
-
-  kernels::add_column_sums(projected_gradient, tile.size(), 2 * width, 2 * width,
-                           tile_bias_.mutable_data_ptr<float>() + index * 2 * width);
   kernels::add_column_sums(out_gradient, read_rows, width, width,
                            tile_out_bias_.mutable_data_ptr<float>() + index * width);
 }
 
+void AttentionGradients::tile_of_projection(Range tile, int64_t index, const float* projected_gradient,
+                                            float* x_gradient) {
+  const int64_t width = pass_.shape().width;
+  project_back_.multiply({projected_gradient, 2 * width}, tile.size(), {.data = x_gradient, .row_stride = width});
+  kernels::add_column_sums(projected_gradient, tile.size(), 2 * width, 2 * width,
+                           tile_bias_.mutable_data_ptr<float>() + index * 2 * width);
+}
+
+OuterProduct AttentionGradients::projection_product(Range range, const float* x,
+                                                    const float* projected_gradient) const {
+  const int64_t width = pass_.shape().width;
+  return {{projected_gradient, 2 * width},
+          {x, width},
+          {2 * width, width, range.size()},
+          data(q_k_weight_),
+          /*add=*/range.begin > 0};
+}
+
 void AttentionGradients::chunk(Range range, const float* x, const float* projected, const float* out_gradient,
                                const Chunk& chunk, std::vector<OuterProduct> products) {
+  products.push_back(projection_product(range, x, data(chunk.projected_gradient)));
+  chunk_of_scores(range, projected, out_gradient, chunk, std::move(products));
+}
+
+void AttentionGradients::chunk_of_scores(Range range, const float* projected, const float* out_gradient,
+                                         const Chunk& chunk, std::vector<OuterProduct> products) {
   const AttentionShape& shape = pass_.shape();
   const int64_t width = shape.width, d = shape.head_width(), row = shape.scores(), rank = shape.rank;
-  const bool add = range.begin > 0;
-  products.push_back({{data(chunk.projected_gradient), 2 * width},
-                      {x, width},
-                      {2 * width, width, range.size()},
-                      data(q_k_weight_),
-                      add});
   products.push_back({{data(chunk.scores), row},
                       {out_gradient, width},
                       {row, width, pass_.read().rows(range).size()},
                       data(folded_),
-                      add});
+                      /*add=*/range.begin > 0});
   // We|X and Wr|X: the tokens of each sample, or all of them for weights that do not depend on data.
   const int64_t length = weights_x_.size(0) == 1 ? shape.all_tokens() : shape.tokens;
   for_each_sample(range, length, [&](Range part, int64_t sample) {

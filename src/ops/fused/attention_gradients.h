@@ -33,16 +33,28 @@ class AttentionGradients {
   /// sampled rows
   void tile(Range tile, int64_t index, const float* projected, const float* out_gradient, const Chunk& chunk,
             int64_t start, float* x_gradient);
+  /// Its halves, for what lies between projection and scores: to the chunk's projected_gradient, and on from one.
+  void tile_of_scores(Range tile, int64_t index, const float* projected, const float* out_gradient, const Chunk& chunk,
+                      int64_t start);
+  void tile_of_projection(Range tile, int64_t index, const float* projected_gradient, float* x_gradient);
   /// After all tiles of the chunk. x: [C, D], 0 at tokens that are left out; the others as above, for the whole chunk.
   /// products: others that are to be computed in the same go.
   void chunk(Range range, const float* x, const float* projected, const float* out_gradient, const Chunk& chunk,
              std::vector<OuterProduct> products = {});
+  /// Its halves.
+  void chunk_of_scores(Range range, const float* projected, const float* out_gradient, const Chunk& chunk,
+                       std::vector<OuterProduct> products = {});
+  void chunk_of_projection(Range range, const float* x, const float* projected_gradient) {
+    const OuterProduct product = projection_product(range, x, projected_gradient);
+    add_outer_products({&product, 1});
+  }
   /// After all chunks. out_bias: the sum over tokens of the gradient that the output projection's bias saw.
   /// rows_gradient [B, n, D] becomes that of f(X), if the weights depend on data.
   ParameterGradients finish(const at::Tensor& rows, const at::Tensor& out_bias, at::Tensor* rows_gradient);
 
  private:
   void output_tile(Range tile, const float* out_gradient, float* gradient) const;
+  OuterProduct projection_product(Range range, const float* x, const float* projected_gradient) const;
   void score_tile(Range tile, int64_t index, const float* scores, const float* inverse, float* gradient, float* along);
   void through_rows(const at::Tensor& rows, at::Tensor* rows_gradient, ParameterGradients& g);
 
