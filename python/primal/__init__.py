@@ -7,6 +7,7 @@ loss = task_loss(out) + primal.ksvd_loss(terms, eta=0.1)
 
 from primal._inputs import padding_mask
 from primal.attention import PrimalAttention, Scores, State
+from primal.average import moving_average
 from primal.encoder_layer import EncoderLayer, LayerState
 from primal.importing import import_reference
 from primal.ksvd import KsvdTerms, ksvd_loss
@@ -27,6 +28,7 @@ __all__ = [
     "collect_terms",
     "import_reference",
     "ksvd_loss",
+    "moving_average",
     "padding_mask",
     "release_memory",
 ]
