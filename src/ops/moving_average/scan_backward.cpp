@@ -131,8 +131,8 @@ class ScanBackward {
     std::vector<double> log_scale = totals(decay_, c_.layout.size());
     for (size_t i = 0; i < log_scale.size(); ++i) {
       // da / d log_scale = a rate: 0 for a = 0, where the rate is infinite.
-      const double slope = std::exp(-c_.rate[i]) * c_.rate[i] * static_cast<double>(c_.weight[i]);
-      log_scale[i] = std::isnan(slope) ? 0 : slope * log_scale[i];
+      const double slope = std::isinf(c_.rate[i]) ? 0 : std::exp(-c_.rate[i]) * c_.rate[i];
+      log_scale[i] *= slope * static_cast<double>(c_.weight[i]);
     }
     result.weight = unpacked(totals(weight_, c_.layout.size())).to(a_.weight.scalar_type());
     result.log_scale = unpacked(log_scale)
