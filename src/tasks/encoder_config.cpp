@@ -12,6 +12,7 @@ namespace {
 
 constexpr base::Names<Padding, 2> kPaddingNames{{{"respect", Padding::respect}, {"ignore", Padding::ignore}}};
 constexpr base::Names<Init, 2> kInitNames{{{"reference", Init::reference}, {"per_head", Init::per_head_orthonormal}}};
+constexpr base::Names<LayerMemory, 2> kMemoryNames{{{"none", LayerMemory::none}, {"decay", LayerMemory::decay}}};
 
 bool is_primal(const std::string& layer) { return layer == "primal"; }
 
@@ -31,12 +32,21 @@ void add_settings(base::Settings& settings, EncoderConfig& model) {
   settings.add("model.norm_first", &model.norm_first, "pre-norm");
   settings.add("model.padding", base::choice(model.padding, kPaddingNames), "ignore: published");
   settings.add("model.init", base::choice(model.init, kInitNames), "of We and Wr");
+  settings.add("model.memory", base::choice(model.memory, kMemoryNames),
+               "decay: fading averages of the tokens before each attention; none: published");
+  settings.add("model.memory_scales", &model.memory_scales, "their time scales, for each channel and direction",
+               base::count_from(1));
+  settings.add("model.convolution", &model.convolution,
+               "tokens of a short convolution before each attention, odd; 0 = none", base::count_from(0));
 }
 
 void check(const EncoderConfig& model) {
   if (model.layers.empty()) throw Error("model.layers: expected at least one layer, got none");
   if (model.width % model.heads != 0) {
     base::fail("model.width", model.width, " is not divisible by ", model.heads, " heads");
+  }
+  if (model.convolution > 0 && model.convolution % 2 == 0) {
+    base::fail("model.convolution", "expected an odd number or 0, got ", model.convolution);
   }
 }
 
@@ -55,7 +65,10 @@ std::vector<nn::EncoderLayerOptions> layer_options(const EncoderConfig& model, i
               .primal = {.rank = model.rank, .rows = rows, .feature_map = model.feature_map, .init = model.init}},
          .feed_forward = model.feed_forward,
          .dropout = model.dropout,
-         .norm_first = model.norm_first});
+         .norm_first = model.norm_first,
+         .memory = model.memory,
+         .memory_scales = model.memory_scales,
+         .kernel = model.convolution});
   }
   return layers;
 }
