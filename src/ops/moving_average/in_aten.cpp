@@ -2,9 +2,17 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <vector>
+
 namespace primal::ops {
 
 namespace {
+
+// Neighbouring channels with one time scale.
+int64_t channels_per_scale(const MovingAverageArguments& a) {
+  return a.width() / std::max<int64_t>(1, a.log_scale.size(2));
+}
 
 // One direction, in order of time: tensors [B, S, N, D] or what spreads to it.
 struct Direction {
@@ -14,12 +22,12 @@ struct Direction {
 
   Direction(const MovingAverageArguments& a, int64_t direction, at::ScalarType inner) {
     const at::Tensor log_scale = a.log_scale.select(0, direction).to(at::kDouble);
-    rate = log_scale.neg().exp().repeat_interleave(a.width() / a.log_scale.size(2), 1).unsqueeze(1);
+    rate = log_scale.neg().exp().repeat_interleave(channels_per_scale(a), 1).unsqueeze(1);
     weight = a.weight.select(0, direction).to(inner).unsqueeze(1);
     const at::Tensor counted =
         a.padding ? a.padding->logical_not() : at::ones({1, a.tokens()}, a.x.options().dtype(at::kBool));
     const at::Tensor ones = counted.to(at::kDouble);
-    count = (direction == 0 ? ones : ones.flip(1)).cumsum(1).view({counted.size(0), 1, -1, 1});
+    count = (direction == 0 ? ones : ones.flip(1)).cumsum(1).unsqueeze(1).unsqueeze(-1);
   }
 
   // a^tokens, for differences of counts. 0 tokens of the shortest time scale are 1 as well.
@@ -107,7 +115,7 @@ MovingAverageGradients moving_average_gradients_in_aten(const MovingAverageArgum
     weights.push_back((gradient * m).sum({0, 2}));
     const at::Tensor per_channel = (p * (m - x)).to(at::kDouble).sum({0, 2}) * d.rate.squeeze(1);
     log_scales.push_back(at::where(d.rate.squeeze(1).isinf(), at::zeros({}, per_channel.options()), per_channel)
-                             .unflatten(1, {a.log_scale.size(2), -1})
+                             .unflatten(1, {a.log_scale.size(2), channels_per_scale(a)})
                              .sum(2));
     if (a.state) result.state = (d.faded(d.count) * (gradient * d.weight).to(at::kDouble)).sum(2);
   }
