@@ -64,7 +64,8 @@ class _Fade(NamedTuple):
     @staticmethod
     def of(log_scale: Tensor, tokens: int, padding: Tensor | None, direction: int) -> _Fade:
         """log_scale: [S, G]"""
-        rate = log_scale.double().clamp_min(_SHORTEST).neg().exp()[:, None, :, None]
+        scale = log_scale.double()
+        rate = torch.where(scale < _SHORTEST, _SHORTEST, scale).neg().exp()[:, None, :, None]
         if padding is None:
             count = torch.arange(1, tokens + 1, dtype=torch.float64, device=log_scale.device)[None]
         else:
