@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from layer_bench import agreement, busy, decode, epoch, memory
+from layer_bench import agreement, average, busy, decode, epoch, memory
 from layer_bench.results import MEGABYTES, SECONDS, Measurement
 from layer_bench.sizes import Shape, Sizes
 from layer_bench.subjects import floor_operations
@@ -172,6 +172,24 @@ def decoding(run: Run) -> None:
             run.add_memory("decode", "state", position, name, decoder.state_bytes() / 2**20, batch)
 
 
+def moving_average(run: Run) -> None:
+    """Forward and backward in turn with a copy, so that each can be judged by the other."""
+    for batch, length in run.sizes.averages:
+        for way, directions in average.WAYS.items():
+            made = average.Average(batch, length, run.sizes.shape.width, directions)
+            run.worst_error = max(run.worst_error, made.check())
+            forward = {"copy": made.copy(), "ours": made.forward("ours"), "eager": made.forward("eager")}
+            backward = {"ours": made.backward("ours")}
+            if batch * length <= run.sizes.averages_kept:
+                backward["eager"] = made.backward("eager")
+            calls = {(FORWARD, name): call for name, call in forward.items()}
+            calls |= {("backward", name): call for name, call in backward.items()}
+            timings = time_in_turn(calls, run.repeats)
+            for what in (FORWARD, "backward"):
+                here = {name: timing for (kind, name), timing in timings.items() if kind == what}
+                run.add_times("moving-average", f"{way}, {what}", length, here, batch * length)
+
+
 def peak_memory(run: Run) -> None:
     sizes = run.sizes
     plain = ("ours", "eager", "softmax", "linear")
@@ -287,6 +305,7 @@ FUNCTIONS: dict[str, Callable[[Run], None]] = {
     "lra": lra,
     "bfloat16": bfloat16,
     "decode": decoding,
+    "moving-average": moving_average,
     "memory": peak_memory,
     "same-tokens": same_tokens,
     "growth": growth,

@@ -76,6 +76,18 @@ def _decode(results: Results) -> Iterator[Goal]:
     yield Goal("decode", f"token at {last}: faster than softmax with cache", ">=", 20, faster)
 
 
+def _moving_average(results: Results) -> Iterator[Goal]:
+    case = "moving-average"
+    for way in ("causal", "both ways"):
+        for length in results.lengths(case, f"{way}, forward"):
+            place = (case, f"{way}, forward", length)
+            share = results.ratio(*place, "ours", "copy")
+            yield Goal(case, f"{way}, N={length}: forward over a copy", "<=", 1.5, share)
+            forward, backward = results.find(*place, "ours"), results.find(case, f"{way}, backward", length, "ours")
+            share = quotient(backward and backward.best, forward and forward.best)
+            yield Goal(case, f"{way}, N={length}: backward over forward", "<=", 3, share)
+
+
 def _memory(results: Results) -> Iterator[Goal]:
     for what in ("layer", "encoder", "LRA model"):
         for length in results.lengths("memory", what):
@@ -123,6 +135,7 @@ GOALS = {
     "lra": _lra,
     "bfloat16": partial(_no_slower, "bfloat16"),
     "decode": _decode,
+    "moving-average": _moving_average,
     "memory": _memory,
     "same-tokens": partial(_growth, "same-tokens"),
     "growth": partial(_growth, "growth"),

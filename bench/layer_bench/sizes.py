@@ -10,6 +10,7 @@ CASES = {
     "lra": "a training step of the LRA model",
     "bfloat16": "the attention layer with bfloat16 tokens and weights",
     "decode": "causal decoding per token, against softmax attention with a key-value cache",
+    "moving-average": "primal.moving_average, causal and both ways: forward, backward, and a copy of the tokens",
     "memory": "peak memory of forward+backward, each subject in a process of its own",
     "same-tokens": "the same number of tokens as many short and as few long sequences, both widths: time per token",
     "growth": "time and peak memory of one sequence over its length, width of the LRA model",
@@ -54,6 +55,8 @@ class Sizes:
     growth_softmax: int  # softmax attention is measured up to this length
     decode_batch: int
     decode_positions: tuple[int, int]
+    averages: tuple[tuple[int, int], ...]  # batch and length of each moving average
+    averages_kept: int  # plain PyTorch runs backward for up to so many tokens: it keeps ten sums and more of each
     epochs: int
     epoch_rounds: int
     limit_size: int  # of the matrices that measure the peak rate
@@ -78,6 +81,8 @@ FULL = Sizes(
     growth_softmax=16384,
     decode_batch=8,
     decode_positions=(64, 8192),
+    averages=((16, 1000), (1, 100_000)),
+    averages_kept=16_000,
     epochs=3,
     epoch_rounds=2,
     limit_size=2048,
@@ -95,6 +100,7 @@ QUICK = replace(
     lra_batch=4,
     growth=(1024, 4096, 16384),
     growth_softmax=4096,
+    averages=((4, 1000), (1, 16_000)),
     epochs=1,
     epoch_rounds=1,
     limit_size=1024,
@@ -119,6 +125,8 @@ TINY = replace(
     growth_softmax=64,
     decode_batch=2,
     decode_positions=(4, 32),
+    averages=((2, 16), (1, 70)),
+    averages_kept=32,
     epochs=1,
     epoch_rounds=1,
     limit_size=64,

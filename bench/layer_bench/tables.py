@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from layer_bench.goals import Goal
 from layer_bench.results import MEGABYTES, Measurement, Results, quotient
 
-ORDER = ("floor", "products", "eager", "compile", "softmax", "linear", "beside")
+ORDER = ("copy", "floor", "products", "eager", "compile", "softmax", "linear", "beside")
 TITLES = {"beside": "beside others", "compile": "torch.compile", "products": "all products"}
 LENGTH_NAMES = {"decode": "position", "threads": "threads"}  # what the length of a case is, when not N
 

@@ -83,7 +83,7 @@ def _fading_sums(u: Tensor, fade: _Fade) -> Tensor:
     for k in (1 << step for step in range(_MOST_STEPS)):
         if _certain(tokens <= k):
             break
-        m = _longer(m, fade, k) if _certain(tokens > k) else _longer_if_any(m, fade, k)
+        m = _longer_if_any(m, fade, k) if torch.compiler.is_compiling() else _longer(m, fade, k)
     return m
 
 
@@ -96,7 +96,7 @@ def _longer(m: Tensor, fade: _Fade, k: int) -> Tensor:
 
 
 def _longer_if_any(m: Tensor, fade: _Fade, k: int) -> Tensor:
-    """In a graph that does not know whether there are more than k tokens."""
+    """In a graph, which may not know whether there are more than k tokens."""
     index = torch.arange(m.shape[2], device=m.device) - k
     earlier = index.clamp_min(0)
     a = fade.between(fade.count.index_select(2, earlier), fade.count) * (index >= 0)[:, None, None]

@@ -14,10 +14,12 @@ import torch
 from browser import needs_browser, open_page
 from series_files import PROGRAM
 
+import primal
+
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 
-from layer_bench import agreement, goals, results, sizes, tables, timing, workloads  # noqa: E402
+from layer_bench import agreement, average, goals, results, sizes, tables, timing, workloads  # noqa: E402
 from layer_bench.results import MEGABYTES, SECONDS, Measurement, Results  # noqa: E402
 
 
@@ -102,6 +104,18 @@ def test_goals_of_decoding_threads_memory_and_small_calls():
     assert status_of(made, "forward, N=32: time over eager's") == (1.0, "pass")
 
 
+def test_goals_of_the_moving_average():
+    made = results_of(
+        measured("moving-average", "causal, forward", 1000, ours=1.4, copy=1.0, eager=9.0),
+        measured("moving-average", "causal, backward", 1000, ours=4.9),
+        measured("moving-average", "both ways, forward", 1000, ours=2.0, copy=1.0),
+    )
+    assert status_of(made, "causal, N=1000: forward over a copy") == (1.4, "pass")
+    assert status_of(made, "causal, N=1000: backward over forward") == (pytest.approx(3.5), "miss")
+    assert status_of(made, "both ways, N=1000: forward over a copy") == (2.0, "miss")
+    assert status_of(made, "both ways, N=1000: backward over forward") == (None, "not measured")
+
+
 def test_every_case_has_goals_a_function_and_a_description():
     from layer_bench import cases
 
@@ -137,6 +151,16 @@ def test_a_wrong_subject_is_found(mode):
         made["ours"].module.inner.out_proj.weight[0, 0] += 0.1
     with pytest.raises(agreement.Disagreement, match="ours and eager differ in output"):
         agreement.check(made)
+
+
+@pytest.mark.parametrize("directions", [1, 2])
+def test_moving_averages_agree_and_a_wrong_one_is_found(directions, monkeypatch):
+    made = average.Average(2, 70, 8, directions)
+    assert made.check() < 1e-5
+    plain = primal.reference.moving_average
+    monkeypatch.setattr(primal.reference, "moving_average", lambda x, s, *rest: plain(x, s + 0.1, *rest))
+    with pytest.raises(agreement.Disagreement, match="ours and eager differ in output"):
+        made.check()
 
 
 def test_what_float32_cannot_do_is_allowed_and_noted(monkeypatch):
@@ -248,7 +272,7 @@ def test_a_program_outside_of_a_checkout_says_so(tmp_path):
 @pytest.fixture(scope="module")
 def tiny_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bench")
-    cases = "layer,encoder,lra,decode,memory,small"
+    cases = "layer,encoder,lra,decode,moving-average,memory,small"
     files = ("--json", folder / "a.json", "--chart", folder / "a.html")
     return bench("--sizes", "tiny", "--threads", 1, "--cases", cases, *files), folder
 
@@ -260,8 +284,13 @@ def test_a_run_prints_tables_and_writes_its_files(tiny_run):
     for text in ("layer", "forward+backward, N=16", "all products", "goals (tiny sizes", "decode: time per token"):
         assert text in result.stdout
     made = results.read(folder / "a.json")
-    assert list(made.cases) == ["layer", "encoder", "lra", "decode", "memory", "small"]
-    assert {m.subject for m in made.measurements} == {"ours", "eager", "softmax", "linear", "floor", "products"}
+    assert list(made.cases) == ["layer", "encoder", "lra", "decode", "moving-average", "memory", "small"]
+    assert {m.subject for m in made.measurements} == {"ours", "eager", "softmax", "linear", "floor", "products", "copy"}
+    averages = {(m.what, m.length) for m in made.measurements if m.case == "moving-average" and m.subject == "eager"}
+    assert averages == {
+        *((f"{way}, forward", length) for way in ("causal", "both ways") for length in (16, 70)),
+        *((f"{way}, backward", 16) for way in ("causal", "both ways")),
+    }
     assert all(m.best > 0 and m.median >= m.best for m in made.measurements if m.unit == SECONDS)
     assert all(about["largest_disagreement"] < 1e-4 for about in made.cases.values())
     assert made.machine["threads"] == 1

@@ -10,6 +10,7 @@ addEventListener("error", (event) => {
 const SUBJECTS = [
   { name: "floor", label: "floor", color: "series-8", about: "the matrix products alone" },
   { name: "products", label: "all products", color: "series-6", about: "every matrix product of ours" },
+  { name: "copy", label: "copy", color: "series-7", about: "a copy of the tokens" },
   { name: "ours", label: "ours", color: "series-1", about: "primal" },
   { name: "eager", label: "eager", color: "series-2", about: "the same in plain PyTorch" },
   { name: "compile", label: "torch.compile", color: "series-5", about: "eager, compiled" },
