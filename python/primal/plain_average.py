@@ -11,7 +11,9 @@ from primal._export import is_empty
 
 # exp(-exp(7)) is 0 in float64. A time scale below e^-7 tokens fades as fully, and its derivative is 0 and not 0 * inf.
 _SHORTEST = -7.0
-_MOST_STEPS = 20  # of a graph for any number of tokens: up to 2^20
+# A graph for a number of tokens without limit cannot take steps without limit: it is right for up to so many.
+_LONGEST = 2**20
+_LIMIT = 2**40  # more than any memory holds
 
 
 def moving_average(
@@ -80,10 +82,11 @@ class _Fade(NamedTuple):
 def _fading_sums(u: Tensor, fade: _Fade) -> Tensor:
     """Each step adds, to the sums over the last k tokens, those over the k before. u: [B, S, N, G, D/G]"""
     m, tokens = u, u.shape[2]
-    for k in (1 << step for step in range(_MOST_STEPS)):
-        if _certain(tokens <= k):
-            break
+    most = _LIMIT if _certain(tokens <= _LIMIT) else _LONGEST
+    k = 1
+    while k < most and not _certain(tokens <= k):
         m = _longer_if_any(m, fade, k) if torch.compiler.is_compiling() else _longer(m, fade, k)
+        k *= 2
     return m
 
 

@@ -157,6 +157,7 @@ def test_exported_plain_steps_are_as_many_as_the_longest_sequence_needs():
     assert steps() == 4  # 9 tokens
     assert steps(dynamic_shapes=(sizes_up_to(64)[0],)) == 6
     assert steps(dynamic_shapes=(sizes_up_to(4096)[0],)) == 12
+    assert steps(dynamic_shapes=(sizes_up_to(2**22)[0],)) == 22
     assert steps(dynamic_shapes=({1: Dim.DYNAMIC},)) == 20
 
 

@@ -141,3 +141,10 @@ def test_a_sum_of_100000_equal_tokens_does_not_drift(implementation):
     a = Arguments(torch.full((1, LONG, 3), 0.1), torch.full((1, 1, 1), float("inf")), torch.ones(1, 1, 3))
     exact = a.x[0, 0, 0].double().item() * torch.arange(1, LONG + 1, dtype=torch.float64)
     assert off(a.run(implementation)[0][0, :, 0], exact) < CHUNK
+
+
+@both
+def test_more_than_a_million_tokens(implementation):
+    tokens = 2**20 + 5
+    a = Arguments(torch.ones(1, tokens, 1), torch.full((1, 1, 1), float("inf")), torch.ones(1, 1, 1))
+    assert off(a.run(implementation)[0][0, :, 0], torch.arange(1, tokens + 1)) < CHUNK
