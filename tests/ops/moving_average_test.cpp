@@ -85,6 +85,12 @@ testing::AssertionResult close_or_absent(const Tensor& actual, const Tensor& exp
   return actual.defined() ? close(actual, expected, tolerance) : testing::AssertionSuccess();
 }
 
+MovingAverageGradients with_state(MovingAverageGradients gradients, const MovingAverageArguments& a,
+                                  const at::Tensor& state_gradient) {
+  if (state_gradient.defined()) add_state_gradient(a, state_gradient, gradients);
+  return gradients;
+}
+
 TEST(MovingAverage, KernelAndAtenAgree) {
   for_each_average([](const MovingAverageArguments& a) {
     const MovingAverage scanned = moving_average_on_cpu(a), in_aten = moving_average_in_aten(a);
@@ -98,8 +104,10 @@ TEST(MovingAverage, GradientsOfKernelAndAtenAgree) {
   for_each_average([](const MovingAverageArguments& a) {
     const Tensor out_gradient = torch::randn_like(a.x);
     for (const Tensor& state_gradient : {Tensor(), state_gradient_of(a)}) {
-      const MovingAverageGradients scanned = moving_average_gradients_on_cpu(a, out_gradient, state_gradient);
-      const MovingAverageGradients in_aten = moving_average_gradients_in_aten(a, out_gradient, state_gradient);
+      const MovingAverageGradients scanned =
+          with_state(moving_average_gradients_on_cpu(a, out_gradient), a, state_gradient);
+      const MovingAverageGradients in_aten =
+          with_state(moving_average_gradients_in_aten(a, out_gradient), a, state_gradient);
       EXPECT_TRUE(close(scanned.x, in_aten.x, 1e-11));
       EXPECT_TRUE(close(scanned.log_scale, in_aten.log_scale, 1e-10));
       EXPECT_TRUE(close(scanned.weight, in_aten.weight, 1e-11));
@@ -121,8 +129,8 @@ TEST(MovingAverage, FloatAndBfloat16InAtenAgreeWithTheKernel) {
       EXPECT_TRUE(close(scanned.out.to(at::kDouble), in_aten.out.to(at::kDouble), tolerance));
       EXPECT_TRUE(close(scanned.state, in_aten.state, 1e-4));
       const Tensor gradient = torch::randn_like(a.x), state_gradient = state_gradient_of(a);
-      const auto back = moving_average_gradients_on_cpu(a, gradient, state_gradient);
-      const auto expected = moving_average_gradients_in_aten(a, gradient, state_gradient);
+      const auto back = with_state(moving_average_gradients_on_cpu(a, gradient), a, state_gradient);
+      const auto expected = with_state(moving_average_gradients_in_aten(a, gradient), a, state_gradient);
       for (const auto& [ours, other] : {std::pair(back.x, expected.x), std::pair(back.log_scale, expected.log_scale),
                                         std::pair(back.weight, expected.weight), std::pair(back.skip, expected.skip)}) {
         EXPECT_EQ(ours.scalar_type(), dtype);
@@ -142,8 +150,8 @@ TEST(MovingAverage, TimeScalesWithoutEndInAtenAgreeWithTheKernel) {
       a.log_scale.select(1, 1).fill_(kInfinity);
       EXPECT_TRUE(close(moving_average_on_cpu(a).out, moving_average_in_aten(a).out, 1e-12));
       const Tensor gradient = torch::randn_like(a.x), state_gradient = state_gradient_of(a);
-      const auto back = moving_average_gradients_on_cpu(a, gradient, state_gradient);
-      const auto expected = moving_average_gradients_in_aten(a, gradient, state_gradient);
+      const auto back = with_state(moving_average_gradients_on_cpu(a, gradient), a, state_gradient);
+      const auto expected = with_state(moving_average_gradients_in_aten(a, gradient), a, state_gradient);
       EXPECT_TRUE(close(back.x, expected.x, 1e-11));
       EXPECT_TRUE(close(back.log_scale, expected.log_scale, 1e-10));
       EXPECT_TRUE(close_or_absent(back.state, expected.state, 1e-11));
@@ -162,14 +170,16 @@ TEST(MovingAverage, NumberOfThreadsDoesNotMatter) {
         const Tensor gradient = torch::randn_like(a.x), state_gradient = state_gradient_of(a);
         at::set_num_threads(1);
         const MovingAverage expected = moving_average_on_cpu(a);
-        const MovingAverageGradients expected_back = moving_average_gradients_on_cpu(a, gradient, state_gradient);
+        const MovingAverageGradients expected_back =
+            with_state(moving_average_gradients_on_cpu(a, gradient), a, state_gradient);
         for (const int threads : {2, 3, 4}) {
           SCOPED_TRACE(testing::Message() << dtype << ", batch " << batch << ", threads " << threads);
           at::set_num_threads(threads);
           const MovingAverage result = moving_average_on_cpu(a);
           EXPECT_TRUE(same(result.out, expected.out));
           EXPECT_TRUE(same(result.state, expected.state));
-          const MovingAverageGradients back = moving_average_gradients_on_cpu(a, gradient, state_gradient);
+          const MovingAverageGradients back =
+              with_state(moving_average_gradients_on_cpu(a, gradient), a, state_gradient);
           EXPECT_TRUE(same(back.x, expected_back.x));
           EXPECT_TRUE(same(back.log_scale, expected_back.log_scale));
           EXPECT_TRUE(same(back.weight, expected_back.weight));
