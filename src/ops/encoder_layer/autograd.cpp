@@ -69,8 +69,11 @@ class EncoderLayerFunction : public torch::autograd::Function<EncoderLayerFuncti
         data["data_dependent"].toBool(), data["respect_padding"].toBool(), data["trace_on_data"].toBool(),
         data["sampling"].toStringRef(), data["norm_first"].toBool(), data["activation"].toStringRef(),
         data["epsilon"].toDouble(), data["dropout"].toDouble(), optional(4), data["recompute"].toBool(), optional(5));
-    const at::Tensor of_attended = s[5].defined() ? result.back() : at::Tensor();
-    result.resize(1 + kEncoderParameters);
+    at::Tensor of_attended;
+    if (s[5].defined()) {
+      of_attended = result.back();
+      result.pop_back();
+    }
     result.resize(1 + kEncoderParameters + 12);  // two masks and ten switches have no gradient
     result.push_back(of_attended);
     return result;
