@@ -52,9 +52,10 @@ class EncoderLayer(nn.Module):
         memory: "none" (published), or "decay": what the attention sees is the tokens plus fading averages of them, both
             ways unless the attention is causal.
         memory_scales: time scales of the memory, per channel.
-        memory_tokens: the longest of them to begin with; best the length of the sequences.
+        memory_tokens: the longest of them to begin with; best the length of the sequences. Also the attention's.
         kernel: of a depth-wise convolution before the memory: so many tokens, the last ones if the attention is causal,
             else those around each, and odd. 0: none (published).
+        attention_memory: the memory of a causal PrimalAttention: "mean" (published) or "decay".
         implementation: "plain": composed of its parts, all of them PyTorch's own functions, as PrimalAttention says.
         **attention: further options of PrimalAttention.
 
@@ -80,6 +81,7 @@ class EncoderLayer(nn.Module):
         memory_scales: int = 4,
         memory_tokens: int = 1024,
         kernel: int = 0,
+        attention_memory: Literal["mean", "decay"] = "mean",
         implementation: Literal["auto", "plain"] = "auto",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -93,7 +95,15 @@ class EncoderLayer(nn.Module):
         self.feed_forward, self.dropout = feed_forward, dropout
         self.norm_first, self.activation = flag("EncoderLayer", "norm_first", norm_first), activation
         self.attention = PrimalAttention(
-            embed_dim, num_heads, rank, rows, implementation=implementation, **attention, **factory
+            embed_dim,
+            num_heads,
+            rank,
+            rows,
+            memory=attention_memory,
+            memory_tokens=memory_tokens,
+            implementation=implementation,
+            **attention,
+            **factory,
         )
         recompute = embed_dim <= RECOMPUTED_WIDTH if recompute is None else recompute
         self.recompute = flag("EncoderLayer", "recompute", recompute)

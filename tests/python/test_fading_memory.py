@@ -175,15 +175,16 @@ def test_a_layer_says_what_it_remembers_with():
 
 @pytest.mark.parametrize("kind", [primal.MultiheadPrimalAttention, primal.EncoderLayer])
 def test_layers_around_it_hand_the_option_on(kind):
-    options = {"feed_forward": 7} if kind is primal.EncoderLayer else {}
-    layer = kind(12, 3, 4, causal=True, memory="decay", memory_tokens=50, **options)
+    is_encoder = kind is primal.EncoderLayer  # which has a memory of its own
+    options = {"feed_forward": 7, "attention_memory": "decay"} if is_encoder else {"memory": "decay"}
+    layer = kind(12, 3, 4, causal=True, memory_tokens=50, **options)
     assert_near(layer.attention.log_scale.detach()[-1].exp(), torch.tensor(50.0), 1e-6)
 
 
 @pytest.mark.parametrize("implementation", ["auto", "plain"])
 def test_an_encoder_layer_steps_with_it(implementation):
     layer = primal.EncoderLayer(
-        12, 3, 4, feed_forward=7, causal=True, memory="decay", implementation=implementation, dtype=torch.float64
+        12, 3, 4, feed_forward=7, causal=True, attention_memory="decay", implementation=implementation, dtype=torch.float64
     ).eval()
     x, state, outs = random_tokens(2, 9), layer.initial_state(2), []
     for token in x.split(1, dim=1):

@@ -130,7 +130,7 @@ MovingAverageGradients moving_average_gradients_in_aten(const MovingAverageArgum
 void add_state_gradient(const MovingAverageArguments& a, const at::Tensor& state_gradient,
                         MovingAverageGradients& gradients) {
   const Direction d(a, 0, at::kDouble);
-  const at::Tensor counted = d.count.view({d.count.size(0), -1, 1});  // [B or 1, N, 1]
+  const at::Tensor counted = d.count.view({d.count.size(0), a.tokens(), 1});  // [B or 1, N, 1]
   const at::Tensor all = a.tokens() > 0 ? counted.narrow(1, -1, 1) : at::zeros({1, 1, 1}, counted.options());
   const at::Tensor behind = all - counted;
   at::Tensor x = a.x.to(at::kDouble), share = at::zeros_like(x);
@@ -151,7 +151,7 @@ void add_state_gradient(const MovingAverageArguments& a, const at::Tensor& state
       log_scale = log_scale + (slope(all) * before * gradient).sum({0, 1});
       gradients.state.select(1, i).add_((faded(all) * gradient).squeeze(1));
     }
-    log_scales.push_back(log_scale.unflatten(0, {a.log_scale.size(2), -1}).sum(1));
+    log_scales.push_back(log_scale.unflatten(0, {a.log_scale.size(2), channels_per_scale(a)}).sum(1));
   }
   if (a.padding) share = share.masked_fill(a.padding->unsqueeze(-1), 0);
   gradients.x = gradients.x + share.to(gradients.x.scalar_type());
