@@ -98,8 +98,7 @@ class FlatStep(nn.Module):
         return self.layer.step(x, primal.State(q_sum, k_sum, count))
 
 
-@pytest.mark.parametrize("memory", ["mean", "decay"])
-@pytest.mark.parametrize("make", [attention, encoder_layer])
+@pytest.mark.parametrize(("make", "memory"), [(attention, "mean"), (attention, "decay"), (encoder_layer, "mean")])
 def test_step(make, memory):
     layer = make(causal=True, memory=memory)
 
