@@ -91,6 +91,8 @@ class EncoderLayer(nn.Module):
         feed_forward = size("EncoderLayer", "feed_forward", feed_forward)
         dropout = probability("EncoderLayer", "dropout", dropout)
         check_choice("EncoderLayer", "activation", activation, ("gelu", "relu"))
+        check_choice("EncoderLayer", "attention_memory", attention_memory, ("mean", "decay"))
+        memory_tokens = size("EncoderLayer", "memory_tokens", memory_tokens)
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
         self.feed_forward, self.dropout = feed_forward, dropout
         self.norm_first, self.activation = flag("EncoderLayer", "norm_first", norm_first), activation
@@ -118,7 +120,7 @@ class EncoderLayer(nn.Module):
         self, memory: Literal["none", "decay"], scales: int, tokens: int, kernel: int, factory: dict[str, Any]
     ) -> TokenMixing | None:
         check_choice("EncoderLayer", "memory", memory, ("none", "decay"))
-        scales, tokens = size("EncoderLayer", "memory_scales", scales), size("EncoderLayer", "memory_tokens", tokens)
+        scales = size("EncoderLayer", "memory_scales", scales)
         if memory == "none" and count("EncoderLayer", "kernel", kernel) == 0:
             return None
         return TokenMixing(

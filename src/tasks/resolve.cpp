@@ -55,10 +55,20 @@ Resolved begin(const fs::path& file, base::Settings& settings) {
 Resolved resolve(const ConfigRequest& request, base::Settings& settings) {
   const auto other = stand_in_for(request);
   Resolved resolved = begin(preset_file(other ? other->preset : request.preset), settings);
-  if (other) set_all(settings, other->set);
-  settings.read_environment();
-  settings.set("run.preset", request.preset, "preset");
-  set_all(settings, request.set);
+  const auto say_what_was_asked_for = [&] {
+    if (other) set_all(settings, other->set);
+    settings.read_environment();
+    settings.set("run.preset", request.preset, "preset");
+    set_all(settings, request.set);
+  };
+  const bool honest_preset = resolved.config->run.protocol == Protocol::honest;
+  say_what_was_asked_for();
+  if (honest_preset && resolved.config->run.protocol == Protocol::paper) {
+    // What only the honest protocol has is the preset's choice for that one; who asks for it besides is told.
+    resolved.config->run.refit = false;
+    resolved.config->train.keep = train::Keep::best;
+    say_what_was_asked_for();
+  }
   check_family(resolved);
   return resolved;
 }

@@ -184,7 +184,14 @@ def test_layers_around_it_hand_the_option_on(kind):
 @pytest.mark.parametrize("implementation", ["auto", "plain"])
 def test_an_encoder_layer_steps_with_it(implementation):
     layer = primal.EncoderLayer(
-        12, 3, 4, feed_forward=7, causal=True, attention_memory="decay", implementation=implementation, dtype=torch.float64
+        12,
+        3,
+        4,
+        feed_forward=7,
+        causal=True,
+        attention_memory="decay",
+        implementation=implementation,
+        dtype=torch.float64,
     ).eval()
     x, state, outs = random_tokens(2, 9), layer.initial_state(2), []
     for token in x.split(1, dim=1):

@@ -202,6 +202,15 @@ def test_refit_belongs_to_the_honest_protocol(sets, tmp_path):
     assert "run.refit: belongs to the honest protocol" in answer.stderr
 
 
+def test_what_a_preset_has_for_the_honest_protocol_does_not_bar_the_other(tmp_path):
+    for preset in ("series/default", "uea/JapaneseVowels-tuned"):
+        keys = run("train", preset, "--protocol", "paper", "--keys").stdout
+        assert "run.refit = false" in keys and 'train.keep = "best"' in keys
+        assert "run.refit = true" in run("train", preset, "--keys").stdout
+    answer = run("train", "series/default", "--protocol", "paper", "--set", "run.refit=true", "--run", tmp_path / "run")
+    assert "run.refit: belongs to the honest protocol" in answer.stderr
+
+
 def test_without_test_nothing_of_it_is_read(sets, honest, tmp_path):
     folder = tmp_path / "run"
     output = done(run("train", *SETTINGS, "--data", sets["damaged"], "--run", folder, "--set", "run.test=false"))
