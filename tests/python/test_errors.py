@@ -124,7 +124,8 @@ def changed_argument(index, change):
     return torch.ops.primal.attention(*arguments, **switches)
 
 
-TENSORS = (*DIFFERENTIABLE, "query_padding_mask", "key_padding_mask")
+WITHOUT_MEMORY = DIFFERENTIABLE[:-1]  # log_scale: test_fading_memory.py
+TENSORS = (*WITHOUT_MEMORY, "query_padding_mask", "key_padding_mask")
 SHAPES = {  # B=2, Nq=3, Nk=4, D=6, H=2, d=3, s=2, n=4
     "key": [2, 4, 6],
     "q_weight": [6, 6],
@@ -163,7 +164,7 @@ def test_tensors_that_set_the_sizes_must_have_three_dimensions(name, form):
         changed_argument(TENSORS.index(name), lambda tensor: tensor[0])
 
 
-@pytest.mark.parametrize("name", [name for name in DIFFERENTIABLE if name != "query"])
+@pytest.mark.parametrize("name", [name for name in WITHOUT_MEMORY if name != "query"])
 def test_wrong_dtype_names_the_tensor_and_both_dtypes(name):
     with refuses(TypeError, f"primal_attention: {name} is Float but query is Double"):
         changed_argument(TENSORS.index(name), torch.Tensor.float)
@@ -209,7 +210,7 @@ def test_causal_layer_refuses_a_key(feature_map):
 def test_key_padding_needs_a_key():
     arguments, switches = random_arguments("data_dependent")
     with refuses(ValueError, "key_padding without a key; self-attention takes query_padding"):
-        torch.ops.primal.attention(*arguments[:-1], torch.zeros(2, 3).bool(), **switches)
+        torch.ops.primal.attention(*arguments[:-2], torch.zeros(2, 3).bool(), **switches)
     with refuses(ValueError, "key_lengths without a key; self-attention takes lengths"):
         make_layer()(random_tokens(2, 5), key_lengths=torch.tensor([5, 5]))
 

@@ -29,9 +29,9 @@ def with_permuted_heads(layer, order):
         state[f"{name}.weight"] = state[f"{name}.weight"][channels][:, channels]
         state[f"{name}.bias"] = state[f"{name}.bias"][channels]
     state["out_proj.weight"] = state["out_proj.weight"][:, channels]
-    for name in ("we", "wr", "lam"):
+    for name in {"we", "wr", "lam", "log_scale"} & state.keys():
         state[name] = state[name][order]
-    other = make_layer(causal=layer.causal, data_dependent=layer.data_dependent)
+    other = make_layer(causal=layer.causal, data_dependent=layer.data_dependent, memory=layer.memory)
     other.load_state_dict(state)
     return other, channels
 
