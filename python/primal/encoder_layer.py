@@ -137,6 +137,8 @@ class EncoderLayer(nn.Module):
     def reset_parameters(self) -> None:
         names = ("attention", "linear1", "linear2", "norm1", "norm2", "mixing")
         parts: dict[str, Any] = {name: self._modules[name] for name in names if name in self._modules}
+        if parts.get("mixing", self) is None:  # taken away
+            del parts["mixing"]
         for name, part in parts.items():
             if not hasattr(part, "reset_parameters"):
                 raise RuntimeError(f"EncoderLayer: {name} is a {type(part).__name__}, which has no reset_parameters")
@@ -321,5 +323,7 @@ def _attention_state(given: State | LayerState) -> State:
 def _layer_state(given: object) -> LayerState:
     """Also of a plain tuple, as a file or another program may give it."""
     if isinstance(given, tuple | list) and len(given) == 3 and not isinstance(given, State):
-        return LayerState(*given)
+        attention, *mixing = given
+        if isinstance(attention, tuple | list) and all(isinstance(part, Tensor) for part in mixing):
+            return LayerState(*given)
     raise TypeError(f"EncoderLayer: state must be a LayerState of this layer, got {type(given).__name__}")

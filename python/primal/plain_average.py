@@ -10,7 +10,7 @@ from torch import Tensor
 from primal._export import is_empty
 
 # exp(-exp(7)) is 0 in float64. A time scale below e^-7 tokens fades as fully, and its derivative is 0 and not 0 * inf.
-_SHORTEST = -7.0
+SHORTEST = -7.0
 # A graph for a number of tokens without limit cannot take steps without limit: it is right for up to so many.
 _LONGEST = 2**20
 _LIMIT = 2**40  # more than any memory holds
@@ -67,7 +67,7 @@ class _Fade(NamedTuple):
     def of(log_scale: Tensor, tokens: int, padding: Tensor | None, direction: int) -> _Fade:
         """log_scale: [S, G]"""
         scale = log_scale.double()
-        rate = torch.where(scale < _SHORTEST, _SHORTEST, scale).neg().exp()[:, None, :, None]
+        rate = torch.where(scale < SHORTEST, SHORTEST, scale).neg().exp()[:, None, :, None]
         if padding is None:
             count = torch.arange(1, tokens + 1, dtype=torch.float64, device=log_scale.device)[None]
         else:

@@ -21,6 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from primal._export import is_empty
+from primal.plain_average import SHORTEST
 from primal.plain_average import moving_average as moving_average
 
 FeatureMap = Callable[[Tensor], Tensor]
@@ -312,7 +313,7 @@ def _without_autocast(device: str) -> contextlib.AbstractContextManager[Any]:
 
 def _rates(log_scale: Tensor, u: Tensor) -> Tensor:
     """Tokens per time scale of each channel of u. -> [D] float64"""
-    return (-log_scale.double()).exp().repeat_interleave(u.shape[-1] // log_scale.shape[0])
+    return (-log_scale.double().clamp_min(SHORTEST)).exp().repeat_interleave(u.shape[-1] // log_scale.shape[0])
 
 
 def _after(past: Past, q: Tensor, k: Tensor, counted: Tensor, log_scale: Tensor | None) -> Past:

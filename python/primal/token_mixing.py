@@ -14,6 +14,7 @@ from primal import reference
 from primal._export import register_for_export
 from primal._inputs import Lengths, check_choice, check_tokens, count, flag, one_mask, size
 from primal.attention import _assign
+from primal.plain_average import SHORTEST
 
 
 class MixingState(NamedTuple):
@@ -140,6 +141,11 @@ class TokenMixing(nn.Module):
     def _step(self, tokens: Tensor, state: MixingState, padding: Tensor | None) -> tuple[Tensor, MixingState]:
         """Called without gradient: one no_grad inside another could not be exported."""
         self._check_causal()
+        if any(hasattr(parameter, "device_mesh") for parameter in self.parameters()):
+            raise RuntimeError(
+                "TokenMixing: FSDP gathers the weights for forward only; for this call, first "
+                'torch.distributed.fsdp.register_fsdp_forward_method(module, "step")'
+            )
         _check_state(self.initial_state(tokens.shape[0]), state)
         return self._mixed(tokens, padding, state)
 
@@ -172,13 +178,15 @@ class TokenMixing(nn.Module):
                 else torch.cat([recent.to(u.dtype), u], dim=1)
             )
             recent = around.narrow(1, x.shape[1], self.kernel - 1)
+            recent = recent if state is None else recent.clone()  # a view would keep all of these tokens
             u = _convolved(around, self.taps, x.shape[1])
             u = u if padding is None else u.masked_fill(padding[..., None], 0)
         if self.log_scale is not None and self.gain is not None and self.skip is not None:
             wide = _wide(u)
             log_scale = self.log_scale.to(wide)
             # A gain of 1 is an average. 1 - a itself would lose its digits for long scales.
-            weight = self.gain.to(wide) * -torch.expm1(-torch.exp(-log_scale))
+            rate = torch.exp(-log_scale.clamp_min(SHORTEST))
+            weight = self.gain.to(wide) * -torch.expm1(-rate)
             average = reference.moving_average if self._is_plain() else torch.ops.primal.moving_average
             u, sums = average(u, log_scale, weight, self.skip.to(wide), padding, None if state is None else sums)
         return u, MixingState(sums, recent)

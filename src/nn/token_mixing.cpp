@@ -12,6 +12,9 @@ namespace primal::nn {
 
 namespace {
 
+// exp(-exp(7)) is 0 in float64: shorter time scales fade as fully, and their slope is 0 and not 0 times infinity.
+constexpr double kShortest = -7;
+
 void check_mixing(const TokenMixingOptions& o) {
   const auto fail = [](const auto&... parts) { throw Error(c10::str("token_mixing: ", parts...)); };
   const bool memory = o.memory == LayerMemory::decay;
@@ -142,7 +145,7 @@ torch::Tensor TokenMixingImpl::average(const torch::Tensor& x, const std::option
                                        torch::Tensor* sums) const {
   const torch::Tensor scale = log_scale.to(wide(x));
   // gain * (1 - a): a gain of 1 is an average. 1 - a itself would lose its digits for long scales.
-  const torch::Tensor weight = gain.to(wide(x)) * scale.neg().exp().neg().expm1().neg();
+  const torch::Tensor weight = gain.to(wide(x)) * scale.clamp_min(kShortest).neg().exp().neg().expm1().neg();
   return with_plain_errors([&] {
     auto [out, after] =
         ops::moving_average({.x = x,

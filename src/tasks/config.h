@@ -59,6 +59,10 @@ class Config {
   /// When the published runs evaluated.
   virtual train::EvaluationTimes published_evaluations() const { return {train.evaluate}; }
 
+  /// Keys that were asked for by name on the command line: one that makes no sense is an error, while a preset's own is
+  /// left out where it does not apply. Empty for a run that goes on.
+  std::vector<std::string> asked_for;
+
   RunOptions run;
   train::TrainOptions train;
   train::OptimizerOptions optimizer;

@@ -22,8 +22,8 @@ struct EncoderConfig {
   Padding padding = Padding::respect;
   Init init = Init::reference;
   LayerMemory memory = LayerMemory::none;  ///< decay: fading averages of the tokens before each attention
-  int64_t memory_scales = 4;               ///< time scales of a channel, log-spaced from one token to the longest sequence
-  int64_t convolution = 0;                 ///< tokens of a short convolution before each attention; 0 = none
+  int64_t memory_scales = 4;  ///< time scales of a channel, log-spaced from one token to the longest sequence
+  int64_t convolution = 0;    ///< tokens of a short convolution before each attention; 0 = none
 };
 
 /// Makes them known as model.*

@@ -70,6 +70,7 @@ Resolved resolve(const ConfigRequest& request, base::Settings& settings) {
     say_what_was_asked_for();
   }
   check_family(resolved);
+  for (const std::string& text : request.set) resolved.config->asked_for.push_back(text.substr(0, text.find('=')));
   return resolved;
 }
 

@@ -71,7 +71,7 @@ def test_options(options):
 
 
 @pre_and_post
-def test_dropout_is_that_of_the_layer_without(norm_first):
+def test_gradients_know_which_numbers_were_dropped(norm_first):
     """With fixed seeds the layer is a plain function: its gradient agrees with a difference quotient."""
     layer = make_layer(norm_first=norm_first, dropout=0.4, memory="decay", kernel=3).train()
     x = torch.randn(2, 17, 24)

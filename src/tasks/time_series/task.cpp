@@ -37,7 +37,8 @@ void check_loss(const TimeSeriesConfig& config, const SeriesFacts& facts) {
     throw Error(
         c10::str(key, ": belongs to classes, but ", facts.name, " has targets; expected ", expected, ", got ", value));
   };
-  if (config.loss.label_smoothing > 0) belongs("loss.label_smoothing", "0", config.loss.label_smoothing);
+  const bool asked_for = std::ranges::count(config.asked_for, "loss.label_smoothing") > 0;
+  if (config.loss.label_smoothing > 0 && asked_for) belongs("loss.label_smoothing", "0", config.loss.label_smoothing);
   if (config.loss.class_weights.word != "none") belongs("loss.class_weights", "none", "weights");
 }
 
