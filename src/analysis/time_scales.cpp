@@ -11,7 +11,8 @@ namespace primal::analysis {
 namespace {
 
 std::vector<double> rising_tokens(const torch::Tensor& log_scale) {
-  const torch::Tensor tokens = std::get<0>(log_scale.detach().to(torch::kDouble).exp().flatten().sort()).contiguous();
+  const torch::Tensor tokens =
+      std::get<0>(log_scale.detach().to(torch::kCPU, torch::kDouble).exp().flatten().sort()).contiguous();
   return {tokens.data_ptr<double>(), tokens.data_ptr<double>() + tokens.numel()};
 }
 

@@ -251,6 +251,8 @@ def test_series_whose_remainders_count_are_the_same_for_runs_of_earlier_versions
     facts = json.loads((tmp_path / "run" / "data.json").read_text())
     assert facts["precise"]
     assert evaluation(tmp_path)[1] == ""
+    paper = ("--protocol", "paper", "--run", tmp_path / "paper")  # nothing held out
+    done(run("train", *OWN, "--train", file, *paper))
     # As those versions wrote it.
     for key in ("precise", "test_series", "test_fingerprint"):
         del facts[key]

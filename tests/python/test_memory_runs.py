@@ -41,16 +41,16 @@ def test_every_layer_tells_its_time_scales(remembering):
 
 
 def test_analyze_prints_them(remembering, data):
-    text = done(run("analyze", remembering, "--data", data)).stdout
+    text = done(run("analyze", remembering, "--data", data))
     assert "shortest" in text and "backward" in text
-    told = json.loads(done(run("analyze", remembering, "--data", data, "--json")).stdout)
+    told = json.loads(done(run("analyze", remembering, "--data", data, "--json")))
     told = told[0] if isinstance(told, list) else told
     assert len(told["time_scales"]) == 4
 
 
 def test_such_a_run_evaluates_and_goes_on(remembering, data, tmp_path):
     accuracy = result(remembering)["test"]["accuracy"]
-    assert f"{100 * accuracy:.1f}" in done(run("eval", remembering, "--data", data)).stdout
+    assert f"{100 * accuracy:.2f} %" in done(run("eval", remembering, "--data", data))
     half = tmp_path / "half"
     done(run("train", *MEMORY, "--set", "train.epochs=1", "--data", data, "--run", half))
     done(run("train", "--resume", half, "--set", "train.epochs=2", "--data", data))
@@ -72,7 +72,7 @@ def test_the_page_draws_them(remembering):
 @pytest.mark.parametrize(
     "setting, message",
     [
-        ("model.memory=fade", 'model.memory: expected none or decay, got "fade"'),
+        ("model.memory=fade", 'model.memory: expected one of none, decay, got "fade"'),
         ("model.memory_scales=0", "model.memory_scales: "),
         ("model.convolution=4", "model.convolution: expected an odd number or 0, got 4"),
         ("model.convolution=-1", "model.convolution: "),

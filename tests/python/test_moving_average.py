@@ -281,3 +281,22 @@ def test_is_what_the_operator_gives():
     a = arguments(state=True, padding="holes")
     assert_equal(a.run(), torch.ops.primal.moving_average(*a))
     assert_equal(a.run("plain"), primal.reference.moving_average(*a))
+
+
+def test_tensors_that_share_their_memory_until_written():
+    x, threads = torch.randn(8, 200, 64), torch.get_num_threads()
+    expected, _ = torch.ops.primal.moving_average(x.clone(), torch.zeros(1, 1, 64), torch.ones(1, 1, 64))
+    torch.set_num_threads(2)
+    try:
+        lazy, _ = torch.ops.primal.moving_average(torch._lazy_clone(x), torch.zeros(1, 1, 64), torch.ones(1, 1, 64))
+    finally:
+        torch.set_num_threads(threads)
+    assert torch.equal(lazy, expected)
+
+
+def test_gradients_of_other_sizes_are_refused():
+    given = (torch.randn(2, 6, 4), torch.zeros(1, 1, 4), torch.ones(1, 1, 4))
+    with pytest.raises(ValueError, match=r"grad_out must be \[2, 6, 4\], as x, got \[1, 1, 1\]"):
+        torch.ops.primal.moving_average_backward(torch.ones(1, 1, 1), None, *given)
+    with pytest.raises(ValueError, match="grad_state must be float64"):
+        torch.ops.primal.moving_average_backward(given[0], torch.ones(2, 1, 4), *given)

@@ -63,7 +63,8 @@ def files(tmp_path_factory):
 
 
 def command(file, folder):
-    return ("train", "series/default", *SMALL, "--train", file, "--run", folder)
+    best = ("--set", "train.keep=best", "--set", "run.refit=false")
+    return ("train", "series/default", *SMALL, *best, "--train", file, "--run", folder)
 
 
 def train(files, folder, *more):

@@ -44,8 +44,15 @@ std::vector<at::Tensor> average_backward(const at::Tensor& grad_out, const std::
                                          PRIMAL_AVERAGE_PARAMETERS) {
   const MovingAverageArguments a{PRIMAL_AVERAGE_ARGUMENTS};
   check_moving_average(a);
+  TORCH_CHECK_VALUE(grad_out.sizes() == x.sizes(), "moving_average: grad_out must be ", x.sizes(), ", as x, got ",
+                    grad_out.sizes());
   // Both directions have no state, and an empty tensor for it.
   const bool has_state = grad_state && a.directions() == 1;
+  const std::array<int64_t, 3> state_sizes{a.batch(), a.scales(), a.width()};
+  TORCH_CHECK_VALUE(
+      !has_state || (grad_state->sizes() == at::IntArrayRef(state_sizes) && grad_state->scalar_type() == at::kDouble),
+      "moving_average: grad_state must be float64 ", at::IntArrayRef(state_sizes), ", got ", grad_state->scalar_type(),
+      " ", grad_state->sizes());
   const MovingAverageGradients g = moving_average_gradients(a, grad_out, has_state ? *grad_state : at::Tensor());
   const auto or_empty = [&](const at::Tensor& tensor) {
     return tensor.defined() ? tensor.contiguous() : at::empty({0}, x.options());

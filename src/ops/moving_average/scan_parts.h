@@ -172,10 +172,12 @@ class ScanTokens {
     return space.data();
   }
   const T* read(const ScanPiece& piece, int64_t chunk, std::vector<T>& space) const {
+    if (!narrow_) return tensor_.const_data_ptr<T>() + offset(piece, chunk);
     T* rows = take(piece, chunk, space);
     if constexpr (std::is_same_v<T, float>) {
-      for (int64_t t = 0; narrow_ && t < cut_.tokens_of(chunk); ++t) {
-        kernels::widen_bfloat16(bits(piece, chunk, t), piece.channels, rows + t * piece.channels);
+      const auto* bits = static_cast<const uint16_t*>(tensor_.const_data_ptr()) + offset(piece, chunk);
+      for (int64_t t = 0; t < cut_.tokens_of(chunk); ++t) {
+        kernels::widen_bfloat16(bits + t * cut_.width(), piece.channels, rows + t * piece.channels);
       }
     }
     return rows;
@@ -293,19 +295,21 @@ class ScanSpace {
 };
 
 /// The sums of one sequence's channels [S, channels] out of or into a tensor [B, S, D].
-inline double* state_row(const at::Tensor& state, const ScanPiece& piece, int64_t scale) {
-  return state.mutable_data_ptr<double>() + (piece.sequence * state.size(1) + scale) * state.size(2) + piece.channel;
+inline int64_t state_offset(const at::Tensor& state, const ScanPiece& piece, int64_t scale) {
+  return (piece.sequence * state.size(1) + scale) * state.size(2) + piece.channel;
 }
 inline std::vector<double> state_of(const at::Tensor& state, const ScanPiece& piece, int64_t scales) {
   std::vector<double> result(static_cast<size_t>(scales * piece.channels));
   for (int64_t i = 0; state.defined() && i < scales; ++i) {
-    std::copy_n(state_row(state, piece, i), piece.channels, result.begin() + i * piece.channels);
+    std::copy_n(state.const_data_ptr<double>() + state_offset(state, piece, i), piece.channels,
+                result.begin() + i * piece.channels);
   }
   return result;
 }
 inline void set_state(const std::vector<double>& sums, const ScanPiece& piece, const at::Tensor& state) {
   for (int64_t i = 0; i < state.size(1); ++i) {
-    std::copy_n(sums.begin() + i * piece.channels, piece.channels, state_row(state, piece, i));
+    std::copy_n(sums.begin() + i * piece.channels, piece.channels,
+                state.mutable_data_ptr<double>() + state_offset(state, piece, i));
   }
 }
 

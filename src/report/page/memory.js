@@ -5,7 +5,7 @@ const memoryNotes = { forward: "what came before", backward: "what comes after",
 
 function timeScaleChart(layer, memories) {
   return chartFigure({
-    title: capital(layer), note: "Time scales of all channels, sorted", xLabel: "channels, %", scales: ["log", "linear"],
+    title: capital(layer), note: "Time scales in tokens, sorted", xLabel: "share of them, %", scales: ["log", "linear"],
     xRange: { min: 0, max: 100 }, realX: memories.length === 1,
     series: memories.map(({ memory, share, tokens }, i) => ({
       label: `${memory}: ${memoryNotes[memory] ?? ""}`, color: layerColors[i % layerColors.length], dash: i ? [5, 4] : undefined,

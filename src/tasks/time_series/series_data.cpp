@@ -155,7 +155,7 @@ TrainingData SeriesData::load_training(bool hold_out, bool with_test) {
   data.facts.test_series = std::move(sets.test_series);
   if (sets.test) data.test = scaled(std::move(*sets.test), data.facts, times_, test_.empty() ? train_ : test_);
   apply(data.facts, data.train, train_.string());
-  apply(data.facts, data.validation, train_.string());
+  if (hold_out) apply(data.facts, data.validation, train_.string());
   return data;
 }
 
