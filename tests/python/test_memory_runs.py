@@ -42,7 +42,8 @@ def test_every_layer_tells_its_time_scales(remembering):
 
 def test_analyze_prints_them(remembering, data):
     text = done(run("analyze", remembering, "--data", data))
-    assert "shortest" in text and "backward" in text
+    assert "shortest" in text
+    assert "backward" in text
     told = json.loads(done(run("analyze", remembering, "--data", data, "--json")))
     told = told[0] if isinstance(told, list) else told
     assert len(told["time_scales"]) == 4
@@ -70,7 +71,7 @@ def test_the_page_draws_them(remembering):
 
 
 @pytest.mark.parametrize(
-    "setting, message",
+    ("setting", "message"),
     [
         ("model.memory=fade", 'model.memory: expected one of none, decay, got "fade"'),
         ("model.memory_scales=0", "model.memory_scales: "),
