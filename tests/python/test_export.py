@@ -23,6 +23,7 @@ def make(kind, mode, implementation):
     options = MODES[mode] | {"implementation": implementation}
     if kind == "attention":
         return primal.PrimalAttention(WIDTH, 4, 3, 5, **options).eval()
+    options["attention_memory"] = options.pop("memory", "mean")  # the layer's own is in test_mixing_layer.py
     return primal.EncoderLayer(WIDTH, 4, 3, 5, feed_forward=20, **options).eval()
 
 

@@ -82,6 +82,13 @@ def test_an_old_sweep_goes_on_where_it_stopped(old):
     folder = old / "sweep"
     (folder / "rank=3" / "seed-1" / "result.json").unlink()
     small = ("model.width=8", "model.heads=2", "model.feed_forward=12", "train.batch=8", "train.epochs=2")
+    small += (
+        "run.refit=false",
+        "loss.label_smoothing=0",
+        "augment.scale=0",
+        "augment.warp=0",
+    )  # as the preset was then
+    small += ("train.keep=best", "train.patience=30 epochs")
     sets = [word for key in (*small, "train.checkpoints_kept=1", "model.rank=3") for word in ("--set", key)]
     vary = ("--vary", "model.rank=2,3", "--threads", "1", "--run", folder)
     ran = run("sweep", "series/default", "--train", old / "waves.csv", *sets, *vary)

@@ -19,7 +19,7 @@ OPTIONS = [
     {},
     {"data_dependent": False},
     {"causal": True},
-    {"causal": True, "memory": "decay"},
+    {"causal": True, "memory": "decay"},  # of the attention, and in an encoder layer its own
     {"feature_map": "exponential", "lambda_form": "exp"},
     {"feature_map": "identity", "bias": False},
     {"feature_map": "polynomial(2)", "lambda_form": "softplus"},
@@ -100,7 +100,8 @@ class FlatStep(nn.Module):
 
 @pytest.mark.parametrize(("make", "memory"), [(attention, "mean"), (attention, "decay"), (encoder_layer, "mean")])
 def test_step(make, memory):
-    layer = make(causal=True, memory=memory)
+    name = "memory" if make is attention else "attention_memory"
+    layer = make(causal=True, **{name: memory})
 
     def inputs(batch, length):
         _, state = layer.step(tokens(batch, 3), layer.initial_state(batch))

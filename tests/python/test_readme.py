@@ -11,7 +11,7 @@ README = (ROOT / "README.md").read_text()
 
 def test_python_examples_run_one_after_another():
     blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     scope = {}
     for block in blocks:
         exec(block, scope)
