@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import operator
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -138,3 +139,15 @@ def _check_range(name: str, low: int, high: int, tokens: int) -> None:
 def _kind(value: object) -> str:
     kind = type(value)
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+def check_state(state: Any, tokens: Tensor) -> None:
+    """Of a PrimalAttention, for tokens [B, T, D]."""
+    for name, part in state._asdict().items():
+        dtype, sizes = (torch.int64, [0]) if name == "count" else (torch.float64, [0, 2])
+        expected = [tokens.shape[i] for i in sizes]
+        if part.dtype != dtype or list(part.shape) != expected or part.device != tokens.device:
+            raise ValueError(
+                f"primal_attention: state {name} must be {dtype} {expected} on {tokens.device}, "
+                f"got {part.dtype} {list(part.shape)} on {part.device}"
+            )

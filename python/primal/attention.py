@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from primal import _library as _library  # loads torch.ops.primal
 from primal import reference
 from primal._export import register_for_export
-from primal._inputs import Lengths, check_choice, check_tokens, flag, one_mask, size
+from primal._inputs import Lengths, check_choice, check_state, check_tokens, flag, one_mask, size
+from primal._parameters import assign, check_whole
 from primal.ksvd import KsvdTerms
 from primal.untouched import any_global_hook, untouched
 
@@ -176,16 +177,16 @@ class PrimalAttention(nn.Module):
             drawn = torch.empty(weight.shape, dtype=wide, device=weight.device)
             for block in [drawn] if self.init == "reference" else drawn:
                 nn.init.orthogonal_(block)
-            _assign(weight, drawn)
+            assign(weight, drawn)
         lam = torch.rand(self.lam.shape, dtype=self.lam.dtype, device=self.lam.device)
         if self.lambda_form != "squared":  # the same Lambda to begin with; log has no finite value at 0
             target = lam.square().clamp_min(1e-6)
             lam = target.log() if self.lambda_form == "exp" else target.expm1().log()
-        _assign(self.lam, lam)
+        assign(self.lam, lam)
         if self.log_scale is not None:
             longest = math.log(self.memory_tokens)
             scales = torch.linspace(0, longest, self.num_heads, dtype=torch.float64)
-            _assign(self.log_scale, (scales if self.num_heads > 1 else scales + longest / 2).to(self.log_scale))
+            assign(self.log_scale, (scales if self.num_heads > 1 else scales + longest / 2).to(self.log_scale))
 
     def lambda_(self) -> Tensor:
         """Lambda of the KSVD objective, positive. -> [H, s]"""
@@ -254,7 +255,7 @@ class PrimalAttention(nn.Module):
         self._check_whole("step")
         state = _state(state)
         if self._is_plain():
-            _check_state(state, tokens)
+            check_state(state, tokens)
             result = self._in_plain_pytorch(tokens, None, (mask, None), reference.Past(*state))
             assert result.past is not None  # it was given
             return result.out, State(*result.past)
@@ -275,11 +276,7 @@ class PrimalAttention(nn.Module):
         return f"{self.embed_dim}, {self.num_heads}, rank={self.rank}{rows}, feature_map={name}{''.join(others)}"
 
     def _check_whole(self, method: str) -> None:
-        if hasattr(self.we, "device_mesh"):
-            raise RuntimeError(
-                f"PrimalAttention: FSDP gathers the weights for forward only; for this call, first "
-                f'torch.distributed.fsdp.register_fsdp_forward_method(module, "{method}")'
-            )
+        check_whole("PrimalAttention", self.we, method)
 
     def _parameters_now(self) -> reference.Parameters:
         return reference.Parameters(
@@ -395,24 +392,3 @@ def _state(given: object) -> State:
     if isinstance(given, tuple | list) and len(given) == 3 and all(isinstance(part, Tensor) for part in given):
         return State(*given)
     raise TypeError(f"PrimalAttention: state must be a State of three tensors, got {type(given).__name__}")
-
-
-def _check_state(state: State, tokens: Tensor) -> None:
-    for name, part in state._asdict().items():
-        dtype, sizes = (torch.int64, [0]) if name == "count" else (torch.float64, [0, 2])
-        expected = [tokens.shape[i] for i in sizes]
-        if part.dtype != dtype or list(part.shape) != expected or part.device != tokens.device:
-            raise ValueError(
-                f"primal_attention: state {name} must be {dtype} {expected} on {tokens.device}, "
-                f"got {part.dtype} {list(part.shape)} on {part.device}"
-            )
-
-
-def _assign(parameter: Tensor, value: Tensor) -> None:
-    """parameter = value, also where FSDP holds a part of it on each rank: then the first rank's value."""
-    if hasattr(parameter, "device_mesh"):
-        from torch.distributed.tensor import DTensor, distribute_tensor
-
-        assert isinstance(parameter, DTensor)
-        value = distribute_tensor(value, parameter.device_mesh, parameter.placements)
-    parameter.copy_(value)

@@ -13,7 +13,7 @@ from primal import _library as _library  # loads torch.ops.primal
 from primal import reference
 from primal._export import register_for_export
 from primal._inputs import Lengths, check_choice, check_tokens, count, flag, one_mask, size
-from primal.attention import _assign
+from primal._parameters import assign, check_whole
 from primal.plain_average import SHORTEST
 
 
@@ -103,11 +103,11 @@ class TokenMixing(nn.Module):
                 (self.gain, torch.tensor(1 / (self.log_scale.shape[0] * self.scales))),
                 (self.skip, torch.tensor(1.0)),
             ):
-                _assign(parameter, value.to(parameter.device, parameter.dtype).expand(parameter.shape))
+                assign(parameter, value.to(parameter.device, parameter.dtype).expand(parameter.shape))
         if self.taps is not None:
             own = torch.zeros(self.taps.shape, device=self.taps.device, dtype=self.taps.dtype)
             own[self._taps_before()] = 1
-            _assign(self.taps, own)
+            assign(self.taps, own)
 
     def forward(self, x: Tensor, key_padding_mask: Tensor | None = None, *, lengths: Lengths | None = None) -> Tensor:
         """x: [B, N, D]; key_padding_mask: [B, N] bool, True = padded, or lengths: [B].
@@ -141,11 +141,7 @@ class TokenMixing(nn.Module):
     def _step(self, tokens: Tensor, state: MixingState, padding: Tensor | None) -> tuple[Tensor, MixingState]:
         """Called without gradient: one no_grad inside another could not be exported."""
         self._check_causal()
-        if any(hasattr(parameter, "device_mesh") for parameter in self.parameters()):
-            raise RuntimeError(
-                "TokenMixing: FSDP gathers the weights for forward only; for this call, first "
-                'torch.distributed.fsdp.register_fsdp_forward_method(module, "step")'
-            )
+        check_whole("TokenMixing", next(self.parameters()), "step")
         _check_state(self.initial_state(tokens.shape[0]), state)
         return self._mixed(tokens, padding, state)
 

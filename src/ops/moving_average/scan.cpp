@@ -1,7 +1,5 @@
 #include "ops/moving_average/scan.h"
 
-#include <ATen/Dispatch.h>
-
 #include "kernels/cpu_target.h"
 #include "ops/moving_average/scan_parts.h"
 
