@@ -6,7 +6,13 @@ import itertools
 
 import pytest
 import torch
-from test_encoder_layer import assert_same_as_parts, nodes_of_compiled, operator_arguments, values_and_gradients
+from test_encoder_layer import (
+    assert_gradient_is_that_of_the_values,
+    assert_same_as_parts,
+    nodes_of_compiled,
+    operator_arguments,
+    values_and_gradients,
+)
 from test_encoder_layer import make_layer as make_plain_layer
 from torch import nn
 from torch.library import opcheck
@@ -72,22 +78,8 @@ def test_options(options):
 
 @pre_and_post
 def test_gradients_know_which_numbers_were_dropped(norm_first):
-    """With fixed seeds the layer is a plain function: its gradient agrees with a difference quotient."""
     layer = make_layer(norm_first=norm_first, dropout=0.4, memory="decay", kernel=3).train()
-    x = torch.randn(2, 17, 24)
-
-    def loss(value):
-        torch.manual_seed(7)
-        out, terms = layer(value)
-        return out.double().square().sum() + sum(term.double().sum() for term in terms)
-
-    given = x.clone().requires_grad_()
-    loss(given).backward()
-    direction = torch.randn_like(x)
-    step = 1e-2
-    with torch.no_grad():
-        difference = (loss(x + step * direction) - loss(x - step * direction)) / (2 * step)
-    assert difference.item() == pytest.approx((given.grad * direction).sum().item(), rel=2e-2)
+    assert_gradient_is_that_of_the_values(layer)
 
 
 @every_mixing
