@@ -73,9 +73,9 @@ struct Options {
 }  // namespace
 
 void add_data(CLI::App& app, Command& chosen) {
-  CLI::App* command = app.add_subcommand("data", "Data sets: list them, or show what is in one");
+  CLI::App* command = app.add_subcommand("data", "Data sets: list them, show what is in one, or make one");
   command->require_subcommand(1);
-  command->footer("Examples:\n  primal data list\n  primal data info JapaneseVowels\n  primal data info mine.csv");
+  command->footer("Examples:\n  primal data list\n  primal data info JapaneseVowels\n  primal data info mine.csv\n  primal data make lra/listops");
   auto options = std::make_shared<Options>();
   command->add_option("--data", options->data, "folder to look in first");
   command->add_flag("--json", options->json, "as JSON");
@@ -85,6 +85,7 @@ void add_data(CLI::App& app, Command& chosen) {
   CLI::App* about = command->add_subcommand("info", "cases, channels, lengths, classes and missing values");
   about->fallthrough();
   about->add_option("NAME", options->name, "a set, or a .ts or CSV file")->required();
+  add_data_make(*command, chosen);
   about->callback(
       [&chosen, options] { chosen = [options] { return info(options->name, options->data, options->json); }; });
 }

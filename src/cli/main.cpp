@@ -25,6 +25,7 @@ namespace {
 
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
+constexpr int kInterrupted = 130;
 
 // One line that begins with the command it belongs to.
 int complain(const CLI::App& app, const std::string& message) {
@@ -98,6 +99,9 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     return complain(app, std::string(error.what()) + "; try --help");
+  } catch (const primal::base::Interrupted& interrupted) {
+    complain(app, interrupted.what());
+    return kInterrupted;
   } catch (const primal::base::Failure& failure) {
     complain(app, failure.what());
     return kFailed;

@@ -56,6 +56,12 @@ class Config {
   /// Files of the user's own: relative names become absolute, since a later command may be called from elsewhere. A run
   /// that goes on may be given other names for them.
   virtual std::vector<OwnFile> own_files() { return {}; }
+  /// What the published runs chose their weights by.
+  virtual train::Part published_selection() const { return train::Part::test; }
+  /// What this run chooses its weights by.
+  train::Part selection() const {
+    return run.protocol == Protocol::honest ? train::Part::validation : published_selection();
+  }
   /// When the published runs evaluated.
   virtual train::EvaluationTimes published_evaluations() const { return {train.evaluate}; }
 

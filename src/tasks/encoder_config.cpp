@@ -14,6 +14,9 @@ constexpr base::Names<Padding, 2> kPaddingNames{{{"respect", Padding::respect}, 
 constexpr base::Names<Init, 2> kInitNames{{{"reference", Init::reference}, {"per_head", Init::per_head_orthonormal}}};
 constexpr base::Names<LayerMemory, 2> kMemoryNames{{{"none", LayerMemory::none}, {"decay", LayerMemory::decay}}};
 
+constexpr base::Names<nn::Masking, 2> kMaskingNames{
+    {{"right", nn::Masking::right}, {"published", nn::Masking::published}}};
+
 bool is_primal(const std::string& layer) { return layer == "primal"; }
 
 }  // namespace
@@ -31,6 +34,8 @@ void add_settings(base::Settings& settings, EncoderConfig& model) {
   settings.add("model.dropout", &model.dropout, "everywhere", base::share());
   settings.add("model.norm_first", &model.norm_first, "pre-norm");
   settings.add("model.padding", base::choice(model.padding, kPaddingNames), "ignore: published");
+  settings.add("model.masking", base::choice(model.masking, kMaskingNames),
+               "of softmax and the rivals; published: as the published LRA code masks, kind by kind");
   settings.add("model.init", base::choice(model.init, kInitNames), "of We and Wr");
   settings.add("model.memory", base::choice(model.memory, kMemoryNames),
                "decay: fading averages of the tokens before each attention; none: published");
@@ -38,6 +43,7 @@ void add_settings(base::Settings& settings, EncoderConfig& model) {
                base::count_from(1));
   settings.add("model.convolution", &model.convolution,
                "tokens of a short convolution before each attention, odd; 0 = none", base::count_from(0));
+  add_settings(settings, model.rivals);
 }
 
 void check(const EncoderConfig& model) {
@@ -48,6 +54,7 @@ void check(const EncoderConfig& model) {
   if (model.convolution > 0 && model.convolution % 2 == 0) {
     base::fail("model.convolution", "expected an odd number or 0, got ", model.convolution);
   }
+  check(model.rivals);
 }
 
 std::vector<nn::EncoderLayerOptions> layer_options(const EncoderConfig& model, int64_t tokens) {
@@ -61,6 +68,7 @@ std::vector<nn::EncoderLayerOptions> layer_options(const EncoderConfig& model, i
               .heads = model.heads,
               .dropout = model.dropout,
               .padding = model.padding,
+              .masking = model.masking,
               .tokens = tokens,
               .primal = {.rank = model.rank, .rows = rows, .feature_map = model.feature_map, .init = model.init}},
          .feed_forward = model.feed_forward,
@@ -69,6 +77,7 @@ std::vector<nn::EncoderLayerOptions> layer_options(const EncoderConfig& model, i
          .memory = model.memory,
          .memory_scales = model.memory_scales,
          .kernel = model.convolution});
+    apply(model.rivals, layers.back().attention);
   }
   return layers;
 }
@@ -78,7 +87,8 @@ std::string model_name(const EncoderConfig& model) {
   const auto primal = std::ranges::count_if(layers, is_primal);
   if (primal == std::ssize(layers)) return "PrimalFormer";
   if (primal == 1 && is_primal(layers.back())) return "Primal.+";
-  return primal == 0 && std::ranges::count(layers, "softmax") == std::ssize(layers) ? "Transformer" : "mixed";
+  if (std::ranges::count(layers, layers.front()) < std::ssize(layers)) return "mixed";
+  return layers.front() == "softmax" ? "Transformer" : layers.front();
 }
 
 }  // namespace primal::tasks

@@ -7,6 +7,7 @@
 
 #include "base/settings.h"
 #include "nn/encoder.h"
+#include "tasks/rival_config.h"
 
 namespace primal::tasks {
 
@@ -20,10 +21,12 @@ struct EncoderConfig {
   double dropout = 0.1;
   bool norm_first = false;
   Padding padding = Padding::respect;
+  nn::Masking masking = nn::Masking::right;  ///< of all kinds but primal
   Init init = Init::reference;
   LayerMemory memory = LayerMemory::none;  ///< decay: fading averages of the tokens before each attention
   int64_t memory_scales = 4;  ///< time scales of a channel, log-spaced from one token to the longest sequence
   int64_t convolution = 0;    ///< tokens of a short convolution before each attention; 0 = none
+  RivalConfig rivals{};
 };
 
 /// Makes them known as model.*
@@ -35,7 +38,7 @@ void check(const EncoderConfig& config);
 /// tokens: the longest sequence.
 std::vector<nn::EncoderLayerOptions> layer_options(const EncoderConfig& config, int64_t tokens);
 
-/// "PrimalFormer", "Primal.+", "Transformer" or "mixed", by the layers.
+/// "PrimalFormer", "Primal.+", "Transformer", the name of the one kind, or "mixed", by the layers.
 std::string model_name(const EncoderConfig& config);
 
 }  // namespace primal::tasks

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "tasks/family.h"
+#include "tasks/lra/family.h"
 #include "tasks/time_series/family.h"
 
 namespace primal::tasks {
@@ -9,6 +10,7 @@ namespace primal::tasks {
 std::span<const Family> families() {
   static const std::array all = {
       time_series_family(),
+      lra_family(),
   };
   return all;
 }

@@ -13,6 +13,7 @@
 #include "data/search_path.h"
 #include "tasks/config.h"
 #include "tasks/golden_file.h"
+#include "tasks/make_data.h"
 #include "tasks/task.h"
 
 namespace primal::tasks {
@@ -25,6 +26,8 @@ struct Opening {
   /// Of a trained run: its data.json. The model is then made for these facts, and the task's own data are looked for
   /// only when they are asked for.
   std::optional<std::filesystem::path> facts{};
+  /// For long work on the data: a set that is missing and can be made is made. Null: it is an error that it is missing.
+  base::Progress* progress = nullptr;
 };
 
 /// A data set, for `primal data list`.
@@ -48,6 +51,7 @@ struct StandIn {
 /// Golden files of whole networks: those whose metadata say model=NAME.
 struct GoldenModel {
   std::string_view name;
+  std::string_view naming;  ///< of the parameters, a kind of import_reference()
   /// Every result that the file has, as it has it (gradients under our names), and as we compute it. Files with "steps"
   /// in the metadata hold a course of training.
   Tensors (*expected)(const GoldenFile& file);
@@ -68,6 +72,7 @@ struct Family {
   std::optional<DataInfo> (*data_info)(const std::string& name, const data::SearchPath& search) = nullptr;
   std::optional<StandIn> (*stand_in)(const std::string& preset, const data::SearchPath& search) = nullptr;
   std::span<const GoldenModel> golden_models{};
+  std::span<const DataMaker> makers{};  ///< for `primal data make`
 };
 
 /// Every family. The first is that of configurations that name none: of runs from before there were others.

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "base/text.h"
 #include "primal/import_reference.h"
 
 namespace primal::tasks {
@@ -30,9 +31,27 @@ Tensors GoldenFile::with_prefix(const std::string& prefix) const {
 
 Tensors GoldenFile::gradients(const std::string& kind) const {
   Tensors published = with_prefix("grad.");
-  published.erase("x");
-  Tensors result = {{"grad.x", tensor("grad.x")}};
+  Tensors result;
+  if (const auto x = published.extract("x")) result["grad.x"] = x.mapped();
   for (const auto& [name, value] : import_reference(published, kind)) result["grad." + name] = value;
+  return result;
+}
+
+std::set<std::string> GoldenFile::zero_gradients(const std::string& kind) const {
+  if (!has("zero_gradients")) return {};
+  // import_reference renames whole networks only: ones stand for the gradients that are sought, zeros for the others.
+  Tensors published = with_prefix("grad.");
+  published.erase("x");
+  for (auto& [name, value] : published) value = at::zeros_like(value);
+  for (const std::string& name : base::split_at_commas(text("zero_gradients"))) {
+    const auto found = published.find(name);
+    if (found == published.end()) fail("zero_gradients names " + name + ", of which there is no gradient");
+    found->second = at::ones_like(found->second);
+  }
+  std::set<std::string> result;
+  for (const auto& [name, value] : import_reference(published, kind)) {
+    if (value.any().item<bool>()) result.insert("grad." + name);
+  }
   return result;
 }
 
@@ -51,8 +70,12 @@ void GoldenFile::load_parameters(torch::nn::Module& module, const std::string& p
 }
 
 Tensors gradients_of(const torch::nn::Module& module, const at::Tensor& x) {
-  Tensors result = {{"grad.x", x.grad()}};
-  for (const auto& item : module.named_parameters()) result["grad." + item.key()] = item.value().grad();
+  Tensors result;
+  if (x.defined()) result["grad.x"] = x.grad();
+  for (const auto& item : module.named_parameters()) {
+    const at::Tensor& gradient = item.value().grad();
+    result["grad." + item.key()] = gradient.defined() ? gradient : at::zeros_like(item.value());
+  }
   return result;
 }
 

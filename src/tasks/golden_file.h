@@ -6,6 +6,7 @@
 #include <charconv>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 
 #include "primal/attention.h"
@@ -29,14 +30,17 @@ struct GoldenFile {
   const at::Tensor& tensor(const std::string& name) const;
   /// The tensors whose names begin with the prefix, under the rest of the name.
   Tensors with_prefix(const std::string& prefix) const;
-  /// "grad.<our name>" of every parameter, and "grad.x". kind: naming scheme of the parameters.
+  /// "grad.<our name>" of every parameter, and "grad.x" if there is one. kind: naming scheme of the parameters.
   Tensors gradients(const std::string& kind) const;
+  /// Those of them that are zero in exact arithmetic, so that the file holds nothing but rounding.
+  std::set<std::string> zero_gradients(const std::string& kind) const;
 
   /// Copies published parameters into a module. prefix: of their names in the file.
   void load_parameters(torch::nn::Module& module, const std::string& prefix, const std::string& kind) const;
 };
 
-/// The gradients that a backward pass left, under the same names as GoldenFile::gradients.
+/// The gradients that a backward pass left, under the same names as GoldenFile::gradients; 0 where it left none. x may
+/// be undefined.
 Tensors gradients_of(const torch::nn::Module& module, const at::Tensor& x);
 
 template <typename Number>

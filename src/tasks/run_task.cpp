@@ -33,7 +33,7 @@ void say(RunDirectory& run, Progress& progress, const std::string& text) {
 
 train::TrainPlan plan_of(const Config& config) {
   const bool paper = config.run.protocol == Protocol::paper;
-  return {.selection = paper ? Part::test : Part::validation,
+  return {.selection = config.selection(),
           .evaluations = paper ? config.published_evaluations() : train::EvaluationTimes{config.train.evaluate},
           .advice = config.advice()};
 }
@@ -101,7 +101,7 @@ void keep_refitted(Task& task, RunDirectory& run) {
 }
 
 run::Result result_of(const Config& config, const Task& task, const Outcome& outcome) {
-  const bool honest = config.run.protocol == Protocol::honest;
+  const bool has_validation = config.selection() == Part::validation;
   return {.family = config.run.family,
           .preset = config.run.preset,
           .model = config.model_name(),
@@ -115,8 +115,8 @@ run::Result result_of(const Config& config, const Task& task, const Outcome& out
           .epochs = outcome.epochs,
           .best_epoch = outcome.best_epoch,
           .metric = task.metric(),
-          .validation_score = honest ? outcome.best.evaluation.score : run::kNoNumber,
-          .test = honest ? std::nullopt : std::optional(outcome.best.evaluation),
+          .validation_score = has_validation ? outcome.best.evaluation.score : run::kNoNumber,
+          .test = has_validation ? std::nullopt : std::optional(outcome.best.evaluation),
           .seconds = outcome.seconds,
           .tokens_per_second = static_cast<double>(outcome.tokens) / std::max(outcome.seconds, 1e-9),
           .threads = threads_of(config.run),
@@ -131,7 +131,7 @@ Evaluation evaluate(Task& task, Part part) {
 
 void finish(const Config& config, Task& task, run::Result& result, RunDirectory& run) {
   task.model().eval();
-  if (config.run.protocol == Protocol::honest && config.run.test && task.has(Part::test)) {
+  if (config.selection() == Part::validation && config.run.test && task.has(Part::test)) {
     result.test = evaluate(task, Part::test);
   }
   result.parameters = parameter_count(task.model());

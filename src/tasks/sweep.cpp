@@ -42,6 +42,7 @@ struct Plan {
   std::vector<Point> points;
   std::vector<Job> jobs;  // all, finished or not
   RunOptions run;         // of the last point; the same for all
+  train::Part selection;  // likewise
 };
 
 report::SweepKey parse_key(const std::string& text) {
@@ -124,7 +125,7 @@ void check_same_configuration(const fs::path& folder, ConfigRequest train, int64
 bool is_finished(const fs::path& folder) { return fs::exists(folder / "result.json"); }
 
 double score_of(const run::Result& result) {
-  return result.protocol == Protocol::honest ? result.validation_score : result.test->score;
+  return std::isnan(result.validation_score) ? result.test->score : result.validation_score;
 }
 
 // What all finished runs are judged by; nothing if none is finished.
@@ -186,13 +187,14 @@ namespace {
 
 // Every point is checked before the first run starts.
 Plan plan_of(const SweepRequest& request, const std::vector<report::SweepKey>& keys) {
-  Plan plan{.points = grid(keys), .jobs = {}, .run = {}};
+  Plan plan{.points = grid(keys), .jobs = {}, .run = {}, .selection = train::Part::validation};
   std::map<std::string, std::string> names;  // of each configuration
   for (size_t i = 0; i < plan.points.size(); ++i) {
     const ConfigRequest train = request_for(request, keys, plan.points[i]);
     const Resolved resolved = resolve_config(train);
     Config& config = *resolved.config;
     plan.run = config.run;
+    plan.selection = config.selection();
     check_seeds(config.train.seed, request.seeds);
     const std::string name = folder_name(keys, plan.points[i]);
     const auto [other, is_new] = names.emplace(config.toml(), name);
@@ -298,7 +300,7 @@ SweepSummary sweep(const SweepRequest& original, const std::function<void(const 
   const Protocol protocol = plan.run.protocol;
   results.title = request.preset;
   results.protocol = name_of(protocol);
-  results.part = protocol == Protocol::honest ? "validation" : "best TEST";
+  results.part = plan.selection == train::Part::validation ? "validation" : "best TEST";
 
   check_folder(request.folder);
   check_data(plan, request, results.keys);

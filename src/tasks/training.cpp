@@ -57,11 +57,12 @@ void check_may_change(const std::vector<std::string>& set, Config& config) {
   }
 }
 
-std::unique_ptr<Task> open_for_training(const Resolved& resolved, const std::string& data) {
+std::unique_ptr<Task> open_for_training(const Resolved& resolved, const std::string& data, Progress& progress) {
   base::reset_peak_memory();
   train::set_up_compute_threads(threads_of(resolved.config->run));
   return resolved.family->open(*resolved.config, {.search = data_search_path(data),
-                                                  .hold_out = resolved.config->run.protocol == Protocol::honest});
+                                                  .hold_out = resolved.config->run.protocol == Protocol::honest,
+                                                  .progress = &progress});
 }
 
 RunOutcome run_or_discard(const Resolved& resolved, Task& task, RunDirectory& run, Progress& progress) {
@@ -116,14 +117,14 @@ RunOutcome resume_run(const fs::path& folder, const Resolved& resolved, const st
   const train::TrainOptions &then = before.config->train, &now = resolved.config->train;
   const bool goes_on = then.length != now.length || then.patience != now.patience;
   const bool is_finished = fs::exists(folder / "result.json") && !goes_on;
-  const std::unique_ptr<Task> task = is_finished ? nullptr : open_for_training(resolved, data);
+  const std::unique_ptr<Task> task = is_finished ? nullptr : open_for_training(resolved, data, progress);
   const std::string text = resolved.config->toml();
   const bool is_changed = before.config->toml() != text;
   const std::set<Part> other_names = renamed(*before.config, *resolved.config);
   if (task) {
     check_same_data(folder, *task, other_names);
   } else if (!other_names.empty()) {
-    check_same_data(folder, *open_for_training(resolved, data), other_names);
+    check_same_data(folder, *open_for_training(resolved, data, progress), other_names);
   }
   if (task) train::check_can_go_on(run, *task, now, resolved.config->schedule);
   if (is_changed) run.write("config.toml", text);
@@ -145,7 +146,7 @@ TrainSummary train_seeds(const fs::path& folder, const Resolved& resolved, int64
       outcome = resume_run(own, resolved, data, progress);
     } else {
       RunDirectory::check_is_new(own);
-      const std::unique_ptr<Task> task = open_for_training(resolved, data);
+      const std::unique_ptr<Task> task = open_for_training(resolved, data, progress);
       check_same_data(folder / seed_folder(first), *task);
       outcome = start_run(own, resolved, *task, progress).outcome;
     }
@@ -180,7 +181,7 @@ std::string describe_one(const run::Result& result) {
   }
   text += " (" + result.model + " on " + result.data + ", protocol " + name_of(result.protocol) + ", seed " +
           std::to_string(result.seed) + ", " + run::describe_best(result);
-  if (result.protocol == Protocol::honest) {
+  if (!std::isnan(result.validation_score)) {
     text += std::string(result.kept_last ? ", the last," : " by") + " validation " + score(result.validation_score);
     if (result.refit) text += ", refitted on all of TRAIN";
   } else {
@@ -200,7 +201,7 @@ TrainSummary train_new(const TrainRequest& request, Progress& progress) {
   fs::path folder = request.run.value_or(default_folder(config));
   if (!may_rename) check_is_new(folder);
   if (request.seeds == 1) {
-    const std::unique_ptr<Task> task = open_for_training(resolved, data);
+    const std::unique_ptr<Task> task = open_for_training(resolved, data, progress);
     const Started started = start_run(folder, resolved, *task, progress, may_rename);
     return summary_of_one(started.folder, started.outcome);
   }
@@ -235,7 +236,7 @@ TrainSummary train_resumed(const fs::path& folder, const TrainRequest& request, 
   const Resolved before = read_config(folder / kSeedsConfig);
   const std::string text = resolved.config->toml();
   if (text != before.config->toml()) {
-    check_same_data(folder / seed_folder(resolved.config->train.seed), *open_for_training(resolved, data),
+    check_same_data(folder / seed_folder(resolved.config->train.seed), *open_for_training(resolved, data, progress),
                     renamed(*before.config, *resolved.config));
     base::write_file_atomically(folder / kSeedsConfig, text);
   }

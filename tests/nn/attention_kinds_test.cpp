@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/utils.h>
 
+#include <algorithm>
+
 #include "nn/attention/kinds.h"
 #include "nn/encoder_layer.h"
 #include "support/errors.h"
@@ -16,7 +18,16 @@ using tests::error_of;
 using torch::Tensor;
 
 AttentionOptions small(const std::string& kind, bool causal = false) {
-  return {.kind = kind, .width = 12, .heads = 3, .causal = causal, .tokens = 9, .primal = {.rank = 4, .rows = 5}};
+  return {.kind = kind,
+          .width = 12,
+          .heads = 3,
+          .causal = causal,
+          .tokens = 9,
+          .primal = {.rank = 4, .rows = 5},
+          .linformer = {.rows = 5},
+          .performer = {.features = 6},
+          .nystrom = {.landmarks = 4, .kernel = 3},
+          .window = {.tokens = 4}};
 }
 
 std::vector<std::string> parameter_names(const torch::nn::Module& module) { return module.named_parameters().keys(); }
@@ -31,6 +42,28 @@ void for_every_kind(const Body& body) {
   }
 }
 
+const std::vector<std::string> kOnlyBothWays{"cosine", "linformer", "nystrom", "reformer"};
+
+bool can_be_causal(const std::string& kind) {
+  return std::find(kOnlyBothWays.begin(), kOnlyBothWays.end(), kind) == kOnlyBothWays.end();
+}
+
+// Calls body with the name of each kind, and whether it is to be causal: both, where it can be.
+template <typename Body>
+void for_every_form(const Body& body) {
+  for_every_kind([&](const std::string& kind) {
+    body(kind, false);
+    if (can_be_causal(kind)) body(kind, true);
+  });
+}
+
+template <typename Body>
+void for_every_causal_kind(const Body& body) {
+  for_every_kind([&](const std::string& kind) {
+    if (can_be_causal(kind)) body(kind);
+  });
+}
+
 // A kind that does the least.
 class Identity : public Attention {
  public:
@@ -40,13 +73,24 @@ class Identity : public Attention {
 };
 
 TEST(AttentionKinds, AreOneListOfNamesAndHelp) {
-  EXPECT_EQ(attention_kinds(), (std::vector<std::string>{"primal", "softmax"}));
+  EXPECT_EQ(attention_kinds(),
+            (std::vector<std::string>{"primal", "softmax", "linear", "cosine", "linformer", "performer", "nystrom",
+                                      "flow", "cosformer", "window", "reformer"}));
   for (const AttentionKind& kind : attention_kind_list()) EXPECT_GT(std::string(kind.help).size(), 10u) << kind.name;
 }
 
 TEST(AttentionKinds, AnUnknownNameGetsTheKnownOnes) {
-  EXPECT_EQ(error_of([] { make_attention({.kind = "sofmax", .width = 8}); }),
-            "attention: expected one of primal, softmax, got \"sofmax\"");
+  EXPECT_EQ(
+      error_of([] { make_attention({.kind = "sofmax", .width = 8}); }),
+      "attention: expected one of primal, softmax, linear, cosine, linformer, performer, nystrom, flow, cosformer, "
+      "window, reformer, got \"sofmax\"");
+}
+
+TEST(AttentionKinds, SomeHaveNoCausalForm) {
+  for (const std::string& kind : kOnlyBothWays) {
+    EXPECT_EQ(error_of([&] { make_attention(small(kind, /*causal=*/true)); }),
+              kind + "_attention: this kind has no causal form");
+  }
 }
 
 TEST(AttentionKinds, ParametersKeepTheirNames) {
@@ -54,9 +98,16 @@ TEST(AttentionKinds, ParametersKeepTheirNames) {
   EXPECT_EQ(names("primal"),
             (std::vector<std::string>{"we", "wr", "lam", "q_proj.weight", "q_proj.bias", "k_proj.weight", "k_proj.bias",
                                       "score_proj.weight", "score_proj.bias", "out_proj.weight", "out_proj.bias"}));
-  EXPECT_EQ(names("softmax"),
-            (std::vector<std::string>{"q_proj.weight", "q_proj.bias", "k_proj.weight", "k_proj.bias", "v_proj.weight",
-                                      "v_proj.bias", "out_proj.weight", "out_proj.bias"}));
+  const std::vector<std::string> projections{"q_proj.weight", "q_proj.bias", "k_proj.weight",   "k_proj.bias",
+                                             "v_proj.weight", "v_proj.bias", "out_proj.weight", "out_proj.bias"};
+  for (const char* kind : {"softmax", "linear", "cosine", "performer"}) EXPECT_EQ(names(kind), projections) << kind;
+  std::vector<std::string> with_map = projections, with_convolution = projections;
+  with_map.insert(with_map.begin(), "E");
+  with_convolution.emplace_back("conv.weight");
+  EXPECT_EQ(names("linformer"), with_map);
+  EXPECT_EQ(names("nystrom"), with_convolution);
+  EXPECT_EQ(make_attention(small("performer"))->module()->named_buffers().keys(),
+            (std::vector<std::string>{"seed", "passes", "directions"}));
 }
 
 TEST(AttentionKinds, OnlyPrimalHasKsvdTermsAndAPrimalModule) {
@@ -71,15 +122,67 @@ TEST(AttentionKinds, OnlyPrimalHasKsvdTermsAndAPrimalModule) {
 
 TEST(AttentionKinds, RealTokensDoNotFeelPaddedOnes) {
   const Tensor padding = padding_mask(torch::tensor({9, 6, 0}), 9);
-  for_every_kind([&](const std::string& kind) {
-    for (const bool causal : {false, true}) {
-      const auto attention = make_attention(small(kind, causal));
-      EXPECT_FALSE(attention->sees_padding());
-      const Tensor x = torch::randn({3, 9, 12}), other = x.masked_fill(padding.unsqueeze(-1), 7);
-      const Tensor out = attention->forward(x, padding).out;
-      EXPECT_TRUE(close(attention->forward(other, padding).out, out, 1e-5));
-      EXPECT_EQ(out.masked_fill(padding.logical_not().unsqueeze(-1), 0).abs().max().item<double>(), 0);
+  for_every_form([&](const std::string& kind, bool causal) {
+    const auto attention = make_attention(small(kind, causal));
+    EXPECT_FALSE(attention->sees_padding());
+    const Tensor x = torch::randn({3, 9, 12}), other = x.masked_fill(padding.unsqueeze(-1), 7);
+    const Tensor out = attention->forward(x, padding).out;
+    EXPECT_TRUE(close(attention->forward(other, padding).out, out, 1e-5));
+    EXPECT_EQ(out.masked_fill(padding.logical_not().unsqueeze(-1), 0).abs().max().item<double>(), 0);
+  });
+}
+
+TEST(AttentionKinds, ASequenceFeelsNeitherHowFarItIsPaddedNorTheRestOfTheBatch) {
+  const Tensor padding = padding_mask(torch::tensor({9, 6, 0}), 9);
+  for_every_form([&](const std::string& kind, bool causal) {
+    const auto attention = make_attention(small(kind, causal));
+    attention->module()->eval();
+    const Tensor x = torch::randn({3, 9, 12}), out = attention->forward(x, padding).out;
+    const Tensor alone = attention->forward(x.narrow(0, 1, 1).narrow(1, 0, 6), std::nullopt).out;
+    EXPECT_TRUE(close(out.narrow(0, 1, 1).narrow(1, 0, 6), alone, 1e-5));
+    EXPECT_TRUE(close(out.narrow(0, 0, 1), attention->forward(x.narrow(0, 0, 1), std::nullopt).out, 1e-5));
+  });
+}
+
+TEST(AttentionKinds, ASequenceWithoutAnyTokenGivesNoNan) {
+  const Tensor padding = padding_mask(torch::tensor({0, 9}), 9);
+  for_every_form([&](const std::string& kind, bool causal) {
+    const auto attention = make_attention(small(kind, causal));
+    const Tensor x = torch::randn({2, 9, 12}).requires_grad_();
+    attention->forward(x, padding).out.square().sum().backward();
+    EXPECT_EQ(x.grad()[0].abs().max().item<double>(), 0);
+    EXPECT_TRUE(x.grad().isfinite().all().item<bool>());
+    for (const auto& parameter : attention->module()->named_parameters()) {
+      const Tensor gradient = parameter.value().grad();
+      EXPECT_TRUE(!gradient.defined() || gradient.isfinite().all().item<bool>()) << parameter.key();
     }
+  });
+}
+
+TEST(AttentionKinds, PublishedMaskingGivesPaddedTokensAnOutput) {
+  const Tensor padding = padding_mask(torch::tensor({9, 6}), 9);
+  for_every_kind([&](const std::string& kind) {
+    if (kind == "primal") return;  // Padding::ignore is its published form
+    AttentionOptions options = small(kind);
+    options.masking = Masking::published;
+    options.nystrom.landmarks = 3;  // which divide 9 tokens
+    const auto attention = make_attention(options);
+    EXPECT_TRUE(attention->sees_padding());
+    const Tensor out = attention->forward(torch::randn({2, 9, 12}), padding).out;
+    EXPECT_GT(out.index({padding}).abs().max().item<double>(), 0);
+  });
+}
+
+TEST(AttentionKinds, WorkInDoublePrecisionToo) {
+  const Tensor padding = padding_mask(torch::tensor({9, 6}), 9);
+  for_every_form([&](const std::string& kind, bool causal) {
+    const auto attention = make_attention(small(kind, causal));
+    attention->module()->eval();
+    const Tensor x = torch::randn({2, 9, 12}), single = attention->forward(x, padding).out;
+    attention->module()->to(torch::kDouble);
+    const Tensor out = attention->forward(x.to(torch::kDouble), padding).out;
+    EXPECT_EQ(out.scalar_type(), torch::kDouble);
+    EXPECT_TRUE(close(single, out, 1e-4));
   });
 }
 
@@ -101,12 +204,33 @@ TEST(AttentionKinds, IgnoredPaddingCountsLikeAnyToken) {
 }
 
 TEST(AttentionKinds, ACausalOneDoesNotSeeTheFuture) {
-  for_every_kind([](const std::string& kind) {
+  for_every_causal_kind([](const std::string& kind) {
     const auto attention = make_attention(small(kind, /*causal=*/true));
     const Tensor x = torch::randn({2, 9, 12});
     const Tensor whole = attention->forward(x, std::nullopt).out;
     const Tensor begin = attention->forward(x.narrow(1, 0, 4), std::nullopt).out;
     EXPECT_TRUE(close(whole.narrow(1, 0, 4), begin, 1e-5));
+  });
+}
+
+TEST(AttentionKinds, DecodingGivesTheWholeCausalPass) {
+  const Tensor right = padding_mask(torch::tensor({9, 5, 0}), 9), left = right.flip(1);
+  for_every_causal_kind([&](const std::string& kind) {
+    const auto attention = make_attention(small(kind, /*causal=*/true));
+    attention->module()->eval();
+    const Tensor x = torch::randn({3, 9, 12});
+    for (const std::optional<Tensor>& padding : {std::optional<Tensor>(), std::optional(right), std::optional(left)}) {
+      const auto state = attention->initial_state(3);
+      std::vector<Tensor> parts;
+      int64_t begin = 0;
+      for (const int64_t more : {1, 1, 3, 4}) {
+        std::optional<Tensor> part;
+        if (padding) part = padding->narrow(1, begin, more);
+        parts.push_back(attention->step(x.narrow(1, begin, more), *state, part));
+        begin += more;
+      }
+      EXPECT_TRUE(close(at::cat(parts, 1), attention->forward(x, padding).out, 1e-5));
+    }
   });
 }
 
@@ -133,7 +257,7 @@ TEST(AttentionKinds, OnlyCausalOnesDecode) {
     const std::string refusal = kind + "_attention: a layer that is not causal cannot decode token by token";
     const auto attention = make_attention(small(kind));
     EXPECT_EQ(error_of([&] { attention->initial_state(2); }), refusal);
-    const auto state = make_attention(small(kind, /*causal=*/true))->initial_state(2);
+    const auto state = make_attention(small("softmax", /*causal=*/true))->initial_state(2);
     EXPECT_EQ(error_of([&] { attention->step(torch::randn({2, 1, 12}), *state, std::nullopt); }), refusal);
   });
 }
@@ -156,6 +280,11 @@ TEST(AttentionKinds, AStateHasToFit) {
   EXPECT_EQ(step(*primal, *of_softmax, 3), "primal_attention: the state was made by another kind of attention");
   EXPECT_EQ(step(*softmax, *of_softmax, 2), "softmax_attention: the state is of 3 sequences, the tokens are of 2");
   EXPECT_EQ(step(*primal, *of_primal, 2), "primal_attention: state q_sum must be [B, D] = [2, 12], got [3, 12]");
+  // These two have states of the same type.
+  const auto linear = make_attention(small("linear", true)), performer = make_attention(small("performer", true));
+  const auto of_linear = linear->initial_state(3);
+  EXPECT_EQ(step(*performer, *of_linear, 3), "performer_attention: the state was made by another kind of attention");
+  EXPECT_EQ(step(*linear, *of_linear, 2), "linear_attention: the state is of 3 sequences, the tokens are of 2");
 }
 
 TEST(AttentionKinds, ACloneOfALayerHasAnAttentionOfItsOwn) {

@@ -26,6 +26,6 @@ void Attention::need_causal() const {
   if (!options_.causal) fail("a layer that is not causal cannot decode token by token");
 }
 
-void Attention::fail(const char* what) const { throw Error(options_.kind + "_attention: " + what); }
+void Attention::fail(const std::string& what) const { throw Error(options_.kind + "_attention: " + what); }
 
 }  // namespace primal::nn

@@ -29,6 +29,61 @@ struct PrimalKindOptions {
   int64_t memory_tokens = 1024;
 };
 
+/// Read by the kind "linear" only.
+struct LinearKindOptions {
+  bool normalised = true;  ///< weights of a token add up to 1; else the sum over the tokens is divided by sqrt(N)
+};
+
+/// Read by the kind "linformer" only, which also has to know AttentionOptions::tokens.
+struct LinformerKindOptions {
+  int64_t rows = 256;  ///< that the keys and values of a sequence are mapped to
+};
+
+/// Read by the kind "performer" only.
+struct PerformerKindOptions {
+  int64_t features = 256;  ///< m, random ones
+  int64_t redraw = 1000;   ///< forward passes in training after which the features are drawn anew; 0 = never
+  double epsilon = 1e-4;   ///< added to every feature: none is 0
+  /// Of the features. By default from torch's generator when the layer is made: each layer gets its own.
+  std::optional<uint64_t> seed{};
+};
+
+/// How the iteration for the inverse begins: scaled by the matrix itself, or by the largest column sum of the whole
+/// batch (published), which couples its samples.
+enum class NystromStart { per_matrix, original };
+
+/// Read by the kind "nystrom" only.
+struct NystromKindOptions {
+  int64_t landmarks = 64;  ///< m
+  int64_t iterations = 6;  ///< for the inverse of the landmarks' matrix
+  int64_t kernel = 35;     ///< tokens of the convolution of the values that is added; odd; 0 = none
+  NystromStart start = NystromStart::per_matrix;
+};
+
+/// Read by the kind "flow" only.
+struct FlowKindOptions {
+  /// Of the flow that leaves a source, to +- this. Published: 1 (the method's own file, images), 5 (language), 10
+  /// (reinforcement learning), none (time series, Long Range Arena). 1 binds for about half of the tokens.
+  std::optional<double> clamp = 1.0;
+};
+
+/// Read by the kind "window" only.
+struct WindowKindOptions {
+  int64_t tokens = 128;  ///< that a token sees beside itself: half of them on each side, or all behind it if causal
+};
+
+/// Read by the kind "reformer" only.
+struct ReformerKindOptions {
+  int64_t hashes = 2;  ///< rounds, which are averaged
+  int64_t chunk = 64;  ///< tokens that look at each other and at the chunk before, once sorted by their hash
+  uint64_t seed = 1;   ///< of the hashes in evaluation; in training every pass draws its own from torch's generator
+};
+
+/// What becomes of padded tokens where they are respected, in the kinds of nn/attention/value_mixing.h: they leave no
+/// trace, so that no sequence feels how far it was padded; or as in the published code, kind by kind, which also gives
+/// them outputs like any token.
+enum class Masking { right, published };
+
 /// What every kind is told; what only one of them reads is a struct with the name of that kind.
 struct AttentionOptions {
   std::string kind = "primal";  ///< one of attention_kinds()
@@ -38,8 +93,16 @@ struct AttentionOptions {
   bool causal = false;          ///< a token sees itself and those before it
   bool bias = true;             ///< of the linear maps
   Padding padding = Padding::respect;
+  Masking masking = Masking::right;
   int64_t tokens = 0;  ///< longest sequence, for kinds whose parameters depend on it; 0 = not known
   PrimalKindOptions primal{};
+  LinearKindOptions linear{};
+  LinformerKindOptions linformer{};
+  PerformerKindOptions performer{};
+  NystromKindOptions nystrom{};
+  FlowKindOptions flow{};
+  WindowKindOptions window{};
+  ReformerKindOptions reformer{};
 };
 
 /// Throws Error, with a message that begins with "KIND_attention:", where width, heads or dropout make no sense.
@@ -84,7 +147,7 @@ class Attention {
   virtual PrimalAttentionImpl* primal() { return nullptr; }
 
   /// Whether padded tokens count like any other.
-  bool sees_padding() const { return options_.padding != Padding::respect; }
+  virtual bool sees_padding() const { return options_.padding != Padding::respect; }
   const AttentionOptions& options() const { return options_; }
 
  protected:
@@ -96,10 +159,10 @@ class Attention {
     if (auto* own = dynamic_cast<Own*>(&state)) return *own;
     fail("the state was made by another kind of attention");
   }
+  /// Throws Error, with a message that begins with "KIND_attention:".
+  [[noreturn]] void fail(const std::string& what) const;
 
  private:
-  [[noreturn]] void fail(const char* what) const;
-
   AttentionOptions options_;
 };
 

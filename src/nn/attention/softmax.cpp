@@ -25,10 +25,18 @@ torch::Tensor looked_at_anywhere(const torch::Tensor& padding) {
   return padding.logical_not().logical_or(padding.all(1, /*keepdim=*/true)).unsqueeze(1).unsqueeze(1);
 }
 
+// As the published Long Range Arena code: a finite number, so that a sample without any token looks at its padding.
+// [B, 1, 1, N], added to the scores
+torch::Tensor published_mask(const torch::Tensor& padding, const torch::Tensor& like) {
+  return padding.to(like.dtype()).mul(-1e6).unsqueeze(1).unsqueeze(1);
+}
+
 }  // namespace
 
 SoftmaxAttentionImpl::SoftmaxAttentionImpl(AttentionOptions options) : options_(std::move(options)) {
   check_options("softmax", options_);
+  if (options_.causal && is_masked_as_published())
+    throw Error("softmax_attention: published masks are of layers that see both ways");
   reset();
 }
 
@@ -49,16 +57,18 @@ torch::Tensor SoftmaxAttentionImpl::heads(const torch::Tensor& x) const {
 
 torch::Tensor SoftmaxAttentionImpl::output(const torch::Tensor& mixed, const std::optional<torch::Tensor>& padding) {
   const torch::Tensor merged = mixed.transpose(1, 2).reshape({mixed.size(0), mixed.size(2), options_.width});
-  if (!padding) return out_proj(merged);
+  if (!padding || is_masked_as_published()) return out_proj(merged);
   const torch::Tensor padded = padding->unsqueeze(-1);
   return options_.padding == Padding::respect ? out_proj(merged).masked_fill(padded, 0)
                                               : out_proj(merged.masked_fill(padded, 0));
 }
 
 torch::Tensor SoftmaxAttentionImpl::forward(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) {
-  const bool masked = padding && options_.padding == Padding::respect;
+  const bool masked = padding && (options_.padding == Padding::respect || is_masked_as_published());
   std::optional<torch::Tensor> looked_at;
-  if (masked) {
+  if (masked && is_masked_as_published()) {
+    looked_at = published_mask(*padding, x);
+  } else if (masked) {
     looked_at =
         options_.causal ? looked_at_before(x.size(1), x.size(1), padding, x.device()) : looked_at_anywhere(*padding);
   }
@@ -102,6 +112,7 @@ class SoftmaxKind : public Attention {
   explicit SoftmaxKind(const AttentionOptions& options) : Attention(options), layer_(options) {}
 
   std::shared_ptr<torch::nn::Module> module() const override { return layer_.ptr(); }
+  bool sees_padding() const override { return Attention::sees_padding() || options().masking == Masking::published; }
 
   AttentionResult forward(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) override {
     return {layer_->forward(x, padding)};

@@ -17,7 +17,8 @@ class SoftmaxAttentionImpl : public torch::nn::Cloneable<SoftmaxAttentionImpl> {
   explicit SoftmaxAttentionImpl(AttentionOptions options);
 
   /// x: [B, N, D]; padding: [B, N] bool, true = padded: such tokens are not looked at, and their own output is 0
-  /// (Padding::respect), or they are, and the input of their output projection is 0 (Padding::ignore).
+  /// (Padding::respect), or they are, and the input of their output projection is 0 (Padding::ignore), or they are not
+  /// looked at but have an output (Masking::published).
   torch::Tensor forward(const torch::Tensor& x, const std::optional<torch::Tensor>& padding = {});
 
   /// The next tokens of a causal layer, [B, T, D] -> [B, T, D]; past gets their keys and values. No dropout.
@@ -28,6 +29,7 @@ class SoftmaxAttentionImpl : public torch::nn::Cloneable<SoftmaxAttentionImpl> {
   torch::nn::Linear q_proj{nullptr}, k_proj{nullptr}, v_proj{nullptr}, out_proj{nullptr};
 
  private:
+  bool is_masked_as_published() const { return options_.masking == Masking::published; }
   torch::Tensor heads(const torch::Tensor& x) const;  // [B, N, D] -> [B, H, N, d]
   torch::Tensor output(const torch::Tensor& mixed, const std::optional<torch::Tensor>& padding);
 

@@ -3,7 +3,7 @@
 
 const protocolText = {
   honest: "checkpoint chosen on held-out training data, TEST used once",
-  paper: "best TEST score of all evaluations, as published",
+  paper: "as published",
 };
 const lastText = "last weights kept, TEST used once";
 

@@ -13,7 +13,7 @@ namespace primal::tasks {
 namespace {
 
 constexpr std::array kGoldenModels = {
-    GoldenModel{"time_series_classifier", expected_golden_results, computed_golden_results}};
+    GoldenModel{"time_series_classifier", "time_series", expected_golden_series, computed_golden_series}};
 
 std::vector<DataSet> data_sets(const data::SearchPath& search) {
   std::vector<DataSet> sets;

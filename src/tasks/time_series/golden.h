@@ -6,7 +6,7 @@
 namespace primal::tasks {
 
 /// See GoldenModel in tasks/family.h.
-Tensors expected_golden_results(const GoldenFile& file);
-Tensors computed_golden_results(const GoldenFile& file, at::ScalarType dtype);
+Tensors expected_golden_series(const GoldenFile& file);
+Tensors computed_golden_series(const GoldenFile& file, at::ScalarType dtype);
 
 }  // namespace primal::tasks

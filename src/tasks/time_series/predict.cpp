@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "data/series/series_reader.h"
+#include "tasks/csv.h"
 #include "tasks/time_series/answers.h"
 #include "tasks/time_series/batches.h"
 #include "tasks/time_series/data_notes.h"
@@ -14,14 +15,6 @@
 namespace primal::tasks {
 
 namespace {
-
-// Quoted as RFC 4180 asks for, when needed.
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + '"';
-}
 
 std::string head(const SeriesFacts& facts) {
   std::string line = "series,predicted";
