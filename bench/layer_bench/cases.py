@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from layer_bench import agreement, average, busy, decode, epoch, memory
+from layer_bench import agreement, arena_cases, average, busy, decode, epoch, memory
 from layer_bench.results import MEGABYTES, SECONDS, Measurement
 from layer_bench.sizes import Shape, Sizes
 from layer_bench.subjects import floor_operations
@@ -32,6 +32,7 @@ class Run:
     measurements: list[Measurement] = field(default_factory=list)
     roofline: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    about: dict[str, Any] = field(default_factory=dict)  # what else the JSON file says of the case
     worst_error: float = 0.0
 
     def add_times(self, case: str, what: str, length: int, timings: Mapping[str, Timing], tokens: int = 1) -> None:
@@ -313,5 +314,7 @@ FUNCTIONS: dict[str, Callable[[Run], None]] = {
     "small": small,
     "threads": threads,
     "epoch": training_epoch,
+    "lra-table": arena_cases.table,
+    "lra-growth": arena_cases.growth,
     "busy": beside_others,
 }

@@ -82,6 +82,6 @@ def _run_case(case: str, options: Options, results: object) -> bool:
     limits = results.machine["limits"]
     limits["gigaflops"] = max([limits["gigaflops"], *(point["gigaflops"] for point in run.roofline)])
     about = {"seconds": round(seconds, 1), "notes": run.notes, "largest_disagreement": run.worst_error}
-    results.cases[case] = about
+    results.cases[case] = {**about, **run.about}
     say(f"{case}: {len(run.measurements)} measurements in {seconds:.0f} s")
     return True

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from layer_bench import arena
 from layer_bench.results import SECONDS, Results, quotient
 
 LONG = 8192  # the length at which softmax attention must be far behind
@@ -53,7 +54,7 @@ def _layer(results: Results) -> Iterator[Goal]:
                 yield Goal("layer", f"{name} faster than softmax", ">=", 12, faster)
 
 
-def _encoder(results: Results) -> Iterator[Goal]:
+def _none(results: Results) -> Iterator[Goal]:
     yield from ()
 
 
@@ -124,6 +125,24 @@ def _epoch(results: Results) -> Iterator[Goal]:
     yield Goal("epoch", "training epoch: faster than eager", ">=", 2, faster)
 
 
+def _lra_table(results: Results) -> Iterator[Goal]:
+    """The published factors of the PrimalFormer, and what `lra` and `threads` want."""
+    for task in arena.TASKS:
+        for length in results.lengths("lra-table", task.name):
+            time, memory = ("lra-table", task.name, length), ("lra-table", f"{task.name}, memory", length)
+            for place, factors, what in (
+                (time, arena.PUBLISHED_TIME_FACTORS, "faster than"),
+                (memory, arena.PUBLISHED_MEMORY_FACTORS, "less memory than"),
+            ):
+                wanted = arena.published(factors, task.name, arena.OURS)
+                value = results.ratio(*place, arena.PLAIN, arena.OURS)
+                yield Goal("lra-table", f"{task.name}: {what} explicit softmax", ">=", wanted, value)
+            faster = results.ratio(*time, arena.EAGER, arena.OURS)
+            yield Goal("lra-table", f"{task.name}: faster than eager", ">=", 3, faster)
+            faster = results.ratio(*time, arena.ONE_THREAD, arena.OURS)
+            yield Goal("lra-table", f"{task.name}: all threads faster than 1", ">=", 1.8, faster)
+
+
 def _busy(results: Results) -> Iterator[Goal]:
     slower = results.ratio("busy", "JapaneseVowels", 0, "beside", "ours")
     yield Goal("busy", "training beside two busy processes: time over that on a quiet machine", "<=", 2.5, slower)
@@ -131,7 +150,7 @@ def _busy(results: Results) -> Iterator[Goal]:
 
 GOALS = {
     "layer": _layer,
-    "encoder": _encoder,
+    "encoder": _none,
     "lra": _lra,
     "bfloat16": partial(_no_slower, "bfloat16"),
     "decode": _decode,
@@ -143,5 +162,7 @@ GOALS = {
     "small": partial(_no_slower, "small"),
     "threads": _threads,
     "epoch": _epoch,
+    "lra-table": _lra_table,
+    "lra-growth": _none,
     "busy": _busy,
 }

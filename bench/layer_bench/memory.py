@@ -54,6 +54,23 @@ def peak_megabytes(workload: Workload, subject: str, threads: int) -> float:
     return in_fresh_process(_peak, workload, subject, threads)
 
 
+def peak_growth(workload: Workload, subject: str, job: Callable[[], object]) -> float:
+    """Of a job of this process, which is new and has run nothing yet. The job has run once then."""
+    # A compiled job is compiled for its very sizes, and the compiler itself needs much memory.
+    warm_up = job if subject == "compile" else jobs(replace(workload, batch=1, length=TINY_LENGTH), [subject])[subject]
+    warm_up()
+    if warm_up is job:
+        job.module.zero_grad()
+        job.x.grad = None
+    del warm_up
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins here
+    before = _status("VmRSS")
+    job()
+    return _status("VmHWM") - before
+
+
 def resident_peak() -> float:
     """Of this process since it began, in MB."""
     return _status("VmHWM")
@@ -83,20 +100,7 @@ def _answer(sender: Connection, function: Callable[..., Any], arguments: tuple) 
 
 def _peak(workload: Workload, subject: str, threads: int) -> float:
     machine.set_up(threads)
-    job = jobs(workload, [subject])[subject]
-    # A compiled job is compiled for its very sizes, and the compiler itself needs much memory.
-    warm_up = job if subject == "compile" else jobs(replace(workload, batch=1, length=TINY_LENGTH), [subject])[subject]
-    warm_up()
-    if warm_up is job:
-        job.module.zero_grad()
-        job.x.grad = None
-    del warm_up
-    gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins here
-    before = _status("VmRSS")
-    job()
-    return _status("VmHWM") - before
+    return peak_growth(workload, subject, jobs(workload, [subject])[subject])
 
 
 def _status(name: str) -> float:

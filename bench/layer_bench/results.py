@@ -28,6 +28,7 @@ class Measurement:
     median: float
     repeats: int
     tokens: int = 1  # that one call works on
+    share: float = 1  # of the batch that was measured, where all of it takes too long or too much; the rest is scaled
 
     @property
     def group(self) -> tuple[str, str, int]:

@@ -18,8 +18,12 @@ CASES = {
     "small": "the smallest useful call: what a call costs",
     "threads": "one thread against several",
     "epoch": "a training epoch of the program, against eager PyTorch (bench/train_epoch.py)",
+    "lra-table": "a training step of the LRA model, all tasks and kinds of attention: time, memory, published factors",
+    "lra-growth": "time and peak memory of an encoder layer over the length, all kinds of attention",
     "busy": "a training by the program beside two busy processes, against a quiet machine",
 }
+# Of every kind of attention, which takes longer than all the others together: measured when they are asked for.
+LONG_CASES = ("lra-table", "lra-growth")
 
 
 @dataclass(frozen=True)
@@ -59,12 +63,17 @@ class Sizes:
     averages_kept: int  # plain PyTorch runs backward for up to so many tokens: it keeps ten sums and more of each
     epochs: int
     epoch_rounds: int
+    arena_tasks: tuple[str, ...]
+    arena_batch: int  # examples of a batch of the LRA tasks, at most
+    arena_length: int  # their tokens, at most
+    arena_growth: tuple[int, ...]
+    arena_steps: int  # that are timed
     limit_size: int  # of the matrices that measure the peak rate
 
 
 FULL = Sizes(
     name="full",
-    cases=tuple(CASES),
+    cases=tuple(case for case in CASES if case not in LONG_CASES),
     repeats=7,
     compiled=True,
     compiled_lengths=(512, 2048, 8192),
@@ -85,13 +94,18 @@ FULL = Sizes(
     averages_kept=16_000,
     epochs=3,
     epoch_rounds=2,
+    arena_tasks=("listops", "text", "retrieval", "image", "pathfinder"),
+    arena_batch=128,
+    arena_length=4096,
+    arena_growth=tuple(2**power for power in range(9, 17)),
+    arena_steps=3,
     limit_size=2048,
 )
 
 QUICK = replace(
     FULL,
     name="quick",
-    cases=tuple(case for case in CASES if case not in ("epoch", "busy", "bfloat16", "same-tokens", "wide-growth")),
+    cases=tuple(case for case in FULL.cases if case not in ("epoch", "busy", "bfloat16", "same-tokens", "wide-growth")),
     repeats=3,
     compiled=False,
     compiled_lengths=(2048,),
@@ -103,6 +117,8 @@ QUICK = replace(
     averages=((4, 1000), (1, 16_000)),
     epochs=1,
     epoch_rounds=1,
+    arena_batch=4,
+    arena_growth=(512, 1024, 2048, 4096),
     limit_size=1024,
 )
 
@@ -129,6 +145,11 @@ TINY = replace(
     averages_kept=32,
     epochs=1,
     epoch_rounds=1,
+    arena_tasks=("retrieval",),
+    arena_batch=4,
+    arena_length=64,
+    arena_growth=(64,),
+    arena_steps=2,
     limit_size=64,
 )
 

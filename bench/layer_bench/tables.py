@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from layer_bench import arena_tables
 from layer_bench.goals import Goal
 from layer_bench.results import MEGABYTES, Measurement, Results, quotient
 
 ORDER = ("copy", "floor", "products", "eager", "compile", "softmax", "linear", "beside")
 TITLES = {"beside": "beside others", "compile": "torch.compile", "products": "all products"}
+OWN_TABLES = {"lra-table": arena_tables.table, "lra-growth": arena_tables.growth_table}
 LENGTH_NAMES = {"decode": "position", "threads": "threads"}  # what the length of a case is, when not N
 
 
@@ -29,6 +31,9 @@ def ratio_tables(results: Results) -> str:
 
 
 def _case_table(results: Results, case: str) -> str:
+    if case in OWN_TABLES:
+        found = [m for m in results.measurements if m.case == case]
+        return OWN_TABLES[case](found, results.cases[case].get("notes", []))
     groups = {key: group for key, group in results.groups().items() if key[0] == case}
     others = [name for name in ORDER if any(name in group for group in groups.values())]
     lines = [f"{case:<34}{'':>8}{'ours':>10}" + "".join(f"{TITLES.get(n, n):>15}" for n in others)]

@@ -42,7 +42,8 @@ int make(const tasks::DataMaker& maker, Options& options) {
 void add_flag(CLI::App& command, const tasks::MakeFlag& flag, std::map<std::string, std::string>& options) {
   const std::string name = "--" + flag.name;
   if (flag.values.empty()) {
-    command.add_flag_callback(name, [&options, key = flag.name] { options[key] = "on"; }, flag.help);
+    command.add_flag_callback(
+        name, [&options, key = flag.name] { options[key] = "on"; }, flag.help);
     return;
   }
   command

@@ -14,10 +14,8 @@ namespace {
 constexpr double kEmbeddingDeviation = 0.02;  // published, of tokens and positions
 
 void check_sizes(const TokenClassifierOptions& o) {
-  for (const auto& [name, value] : {std::pair{"vocabulary", o.vocabulary},
-                                    {"outputs", o.outputs},
-                                    {"tokens", o.tokens},
-                                    {"hidden", o.hidden}}) {
+  for (const auto& [name, value] :
+       {std::pair{"vocabulary", o.vocabulary}, {"outputs", o.outputs}, {"tokens", o.tokens}, {"hidden", o.hidden}}) {
     if (value < 1) throw Error(c10::str("token_classifier: ", name, " must be at least 1, got ", value));
   }
   if (o.layers.empty()) throw Error("token_classifier: at least one layer is needed");
@@ -58,8 +56,7 @@ void TokenClassifierImpl::reset() {
     const torch::NoGradGuard no_grad;
     tokens->weight.normal_(0, kEmbeddingDeviation);
   }
-  positions =
-      register_parameter("positions", torch::empty({options_.tokens, width}).normal_(0, kEmbeddingDeviation));
+  positions = register_parameter("positions", torch::empty({options_.tokens, width}).normal_(0, kEmbeddingDeviation));
   encoder = register_module("encoder", nn::Encoder(options_.layers));
   head = register_module("head", ClassifierHead(options_.pairs ? 4 * width : width, options_.hidden, options_.outputs));
 }
@@ -67,8 +64,7 @@ void TokenClassifierImpl::reset() {
 torch::Tensor TokenClassifierImpl::embedded(const torch::Tensor& ids) {
   const int64_t length = ids.size(1);
   if (length > options_.tokens) {
-    throw Error(
-        c10::str("token_classifier: the sequences have ", length, " tokens, the model ", options_.tokens));
+    throw Error(c10::str("token_classifier: the sequences have ", length, " tokens, the model ", options_.tokens));
   }
   return ops::dropout(tokens(ids) + positions.narrow(0, 0, length), options_.dropout, is_training());
 }

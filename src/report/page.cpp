@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <vector>
 
+#include "base/base64.h"
 #include "report/page_files.h"
 
 namespace primal::report {
@@ -14,18 +16,13 @@ namespace {
 
 unsigned hex_digit(char digit) { return static_cast<unsigned>(digit <= '9' ? digit - '0' : digit - 'a' + 10); }
 
-/// A policy wants hashes in base64, CMake gives them in hexadecimal. 256 bits: 42 groups of 6, then 4 bits and padding.
+/// A policy wants hashes in base64, CMake gives them in hexadecimal.
 std::string base64_of_hex(std::string_view hex) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t i = 0; i < hex.size(); i += 3) {  // 3 hexadecimal digits are 2 of base64
-    unsigned bits = 0;
-    for (std::size_t j = i; j < i + 3; ++j) bits = bits << 4 | (j < hex.size() ? hex_digit(hex[j]) : 0);
-    text += kDigits[bits >> 6];
-    if (i + 1 < hex.size()) text += kDigits[bits & 63];
+  std::vector<std::uint8_t> bytes;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+    bytes.push_back(static_cast<std::uint8_t>(hex_digit(hex[i]) << 4 | hex_digit(hex[i + 1])));
   }
-  while (text.size() % 4 != 0) text += '=';
-  return text;
+  return base::base64_of(bytes);
 }
 
 std::string_view file_text(std::string_view name) {

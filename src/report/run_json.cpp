@@ -5,7 +5,9 @@
 
 #include "analysis/findings.h"
 #include "base/statistics.h"
+#include "report/case_json.h"
 #include "report/page.h"
+#include "run/case_details.h"
 #include "run/classification.h"
 #include "run/target_errors.h"
 
@@ -113,6 +115,7 @@ Json test_json(const run::Result& result) {
     for (const char* drawn : {"rmse", "mae", "median_error"}) also.erase(drawn);
   }
   json["also"] = also;
+  add_cases(json, run::case_details(test));
   return json;
 }
 

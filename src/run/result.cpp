@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/json_fields.h"
 #include "base/json_file.h"
+#include "run/case_details.h"
 #include "run/classification.h"
 #include "run/target_errors.h"
 
@@ -89,6 +90,7 @@ Result parse_result(std::string_view text, const std::string& file) {
     fields.object("test");  // it must be one
     result.test = evaluation_from(*test, result.metric, file + ": test");
     class_details(*result.test, file + ": test");
+    case_details(*result.test, file + ": test");
     target_errors(*result.test, file + ": test");
   }
   result.seconds = fields.number_if_any("seconds");

@@ -42,8 +42,7 @@ nn::EncoderLayerOptions golden_layer(const GoldenFile& file, const std::string& 
                                                 .padding = Padding::ignore},
                                   .feed_forward = file.number<int64_t>("ffn")};
   if (attention == "primal") {
-    options.attention.primal = {
-        .rank = file.number<int64_t>("s"), .rows = rows, .sampling = Sampling::linspace};
+    options.attention.primal = {.rank = file.number<int64_t>("s"), .rows = rows, .sampling = Sampling::linspace};
   } else if (attention != "softmax") {
     file.fail("unknown attention \"" + attention + "\"");
   }

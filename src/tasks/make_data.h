@@ -24,7 +24,7 @@ struct MakeFlag {
 struct MakeRequest {
   std::filesystem::path folder;  ///< made if it is not there
   int64_t seed = 1;
-  int64_t threads = 1;                          ///< nothing in the files depends on it
+  int64_t threads = 1;                           ///< nothing in the files depends on it
   std::map<std::string, std::string> options{};  ///< by the names of the flags; a switch that is on has "on"
   data::SearchPath search{};                     ///< for sets that are made from others
   std::function<void(int64_t done, int64_t of)> progress{};

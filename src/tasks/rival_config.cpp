@@ -26,8 +26,8 @@ void add_settings(base::Settings& settings, RivalConfig& rivals) {
                "nystrom: of the inverse; original couples the samples of a batch");
   settings.add("attention.flow_clamp", &rivals.flow_clamp, "flow: of the flow that leaves a source; 0 = none",
                base::at_least(0));
-  settings.add("attention.window", &rivals.window.tokens, "window: tokens seen beside the own one",
-               base::count_from(1));
+  settings.add("attention.window", &rivals.window.tokens, "window: tokens seen beside the own one, even",
+               base::count_from(2));
   settings.add("attention.reformer_hashes", &rivals.reformer.hashes, "reformer: rounds", base::count_from(1));
   settings.add("attention.reformer_chunk", &rivals.reformer.chunk, "reformer: tokens that look at each other",
                base::count_from(1));
@@ -36,6 +36,9 @@ void add_settings(base::Settings& settings, RivalConfig& rivals) {
 void check(const RivalConfig& rivals) {
   if (rivals.nystrom.kernel > 0 && rivals.nystrom.kernel % 2 == 0) {
     base::fail("attention.nystrom_kernel", "expected an odd number or 0, got ", rivals.nystrom.kernel);
+  }
+  if (rivals.window.tokens % 2 != 0) {
+    base::fail("attention.window", "expected an even number, half of them on each side, got ", rivals.window.tokens);
   }
 }
 

@@ -7,8 +7,8 @@
 
 namespace primal::tasks {
 
-/// The largest error of one tensor, relative to its largest entry (or to 1e-6, if that is larger); in_double absolute, and
-/// allowed 1e-12, for a gradient that the file calls zero.
+/// The largest error of one tensor, relative to its largest entry (or to 1e-6, if that is larger); in_double absolute,
+/// and allowed 1e-12, for a gradient that the file calls zero.
 struct TensorError {
   std::string name;  ///< as in the file: "out", "grad.We", ...
   double in_double;  ///< float64 computation; allowed: kDoubleTolerance

@@ -11,7 +11,6 @@ from safetensors import safe_open
 from primal import PrimalAttention, import_reference, ksvd_loss
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-LAYER_FILES = sorted(path.stem for path in GOLDEN.glob("*.safetensors") if not path.stem.startswith("time_series_"))
 
 # variant of the file -> code base whose names it uses, and the options of the published layer (in PyTorch >= 2.0)
 VARIANTS = {
@@ -25,6 +24,10 @@ VARIANTS = {
 def read(name):
     with safe_open(GOLDEN / f"{name}.safetensors", "pt") as file:
         return file.metadata(), {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+
+
+# Files of whole networks have a "model" instead: primal verify computes them.
+LAYER_FILES = sorted(path.stem for path in GOLDEN.glob("*.safetensors") if "variant" in read(path.stem)[0])
 
 
 def under_our_names(tensors, prefix, kind):

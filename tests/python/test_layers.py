@@ -12,7 +12,7 @@ USES = {
     "base": set(),
     "kernels": set(),
     "ops": {"kernels"},
-    "nn": {"ops"},
+    "nn": {"base", "ops"},
     "models": {"nn", "ops"},
     "data": {"base"},
     "run": {"base"},

@@ -105,6 +105,49 @@ TEST_F(ReportPage, HostileNamesStayText) {
   EXPECT_EQ(data_of(page)["runs"][0]["result"]["test"]["classes"][2]["name"], primal::tests::kHostileNames[2]);
 }
 
+/// A run with everything that a family may say of its cases, named as badly as can be.
+FakeRun run_with_cases() {
+  const std::string hostile = primal::tests::kHostileNames[0];
+  FakeRun fake;
+  nlohmann::json& test = fake.result["test"];
+  test["reference_lines"] = {{{"name", hostile}, {"score", 0.25}}};
+  test["groups"] = {{{"name", "length"}, {"rows", {{{"name", hostile}, {"cases", 8}, {"right", 4}}}}}};
+  test["pictures"] = {{{"width", 2},
+                       {"height", 1},
+                       {"grey", "AP8="},
+                       {"truth", hostile},
+                       {"predicted", "b"},
+                       {"share", 0.9},
+                       {"right", false}}};
+  test["texts"] = {{{"texts", {hostile, "two"}}, {"truth", "a"}, {"predicted", "b"}, {"share", 0.75}}};
+  return fake;
+}
+
+TEST_F(ReportPage, HoldsGroupsAndCases) {
+  const nlohmann::json data = data_of(report_page({load_run(run_with_cases().write(folder))}));
+  const auto& test = data["runs"][0]["result"]["test"];
+  EXPECT_EQ(test["referenceLines"][0]["score"], 0.25);
+  EXPECT_EQ(test["groups"][0]["rows"][0]["cases"], 8);
+  EXPECT_NEAR(test["groups"][0]["rows"][0]["interval"][0], 0.2152, 1e-4) << "Wilson";
+  EXPECT_EQ(test["pictures"][0]["grey"], "AP8=");
+  EXPECT_EQ(test["pictures"][0]["right"], false);
+  EXPECT_EQ(test["texts"][0]["texts"], nlohmann::json({primal::tests::kHostileNames[0], "two"}));
+  EXPECT_TRUE(test["also"].empty()) << "they are no tiles";
+}
+
+TEST_F(ReportPage, HostileCasesStayText) {
+  const std::string page = report_page({load_run(run_with_cases().write(folder))});
+  EXPECT_EQ(page.find("<script>alert"), page.npos);
+  EXPECT_EQ(count(page, "<script"), count(page, "</script>"));
+}
+
+TEST_F(ReportPage, ARunOfAnEarlierVersionHasNoCases) {
+  const nlohmann::json data = data_of(report_page({load_run(FakeRun().write(folder))}));
+  for (const char* key : {"referenceLines", "groups", "pictures", "texts"}) {
+    EXPECT_EQ(data["runs"][0]["result"]["test"][key], nlohmann::json::array()) << key;
+  }
+}
+
 TEST_F(ReportPage, AsksForNothingFromOutside) {
   const std::string page = report_page({load_run(FakeRun().write(folder))});
   EXPECT_NE(page.find("default-src 'none'"), page.npos);

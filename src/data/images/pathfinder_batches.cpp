@@ -63,7 +63,7 @@ class BatchInWork {
     }
   }
 
-  bool is_interrupted() const { return order_.interrupt != nullptr && order_.interrupt->interrupted(); }
+  bool is_interrupted() const { return order_.stop && order_.stop(); }
 
   const PathfinderOrder& order_;
   const PathfinderPainter& painter_;

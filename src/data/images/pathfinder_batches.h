@@ -5,7 +5,6 @@
 #include <functional>
 #include <vector>
 
-#include "base/interrupt.h"
 #include "data/images/pathfinder_options.h"
 
 namespace primal::data {
@@ -19,7 +18,7 @@ struct PathfinderOrder {
   int64_t count = 200'000;  ///< pictures, as many as the Long Range Arena has
   int64_t threads = 1;      ///< the pictures do not depend on it
   PathfinderProgress progress{};
-  const base::InterruptGuard* interrupt = nullptr;  ///< asked before every picture
+  std::function<bool()> stop{};  ///< asked before every picture, by all threads
 };
 
 /// As many pictures are made, checked and written at a time.

@@ -1,6 +1,6 @@
 // Line charts on Chart.js: theme, scales, marks, text alternatives. A chart is described by a plain object:
 //   {title, note, xLabel, format, scales: ["linear", "log", "symlog"], series: [{label, color, x, y, dash, points, dots, band}],
-//    marks: [{x, label, color, side, low}], labels (names on the x axis), errors: true, small: true,
+//    marks: [{x, label, color, side, low}], levels: [{y, label}], labels (names on the x axis), errors: true, small: true,
 //    realX: true (x are measured, not counted: they may repeat, and the table lists the points of the last series)}
 "use strict";
 
@@ -62,6 +62,7 @@ function chartConfig(spec, scale) {
       scales: axesOf(spec, scale, unit),
       plugins: {
         marks: { list: spec.marks },
+        levels: { list: spec.levels },
         errorBars: { enabled: Boolean(spec.errors) },
         decimation: { enabled: true, algorithm: "min-max" },
         legend: {
@@ -97,9 +98,9 @@ function drawCharts(root) {
     drawn.chart.destroy();
     drawnCharts.delete(canvas);
   }
-  for (const canvas of root.querySelectorAll("canvas")) draw(canvas, canvas.spec, canvas.scale);
+  for (const canvas of root.querySelectorAll("canvas:not(.picture)")) draw(canvas, canvas.spec, canvas.scale);
   const hasArea = ({ chart }) => chart.chartArea && chart.chartArea.width > 0 && chart.chartArea.height > 0;
-  document.body.dataset.charts = [...drawnCharts.values()].filter(hasArea).length;
+  document.body.dataset.charts = [...drawnCharts.values()].filter(hasArea).length + document.querySelectorAll("canvas.picture").length;
 }
 
 /** What a screen reader says of a chart; the table below it has all the numbers. */
@@ -110,7 +111,8 @@ function chartSummary(spec) {
     if (values.length === 1) return `${line.label}: ${spec.format(values[0])}`;
     return `${line.label}: from ${spec.format(values[0])} to ${spec.format(values.at(-1))}`;
   });
-  return `${spec.title}. ${lines.join("; ")}.`;
+  const levels = (spec.levels ?? []).map(({ label }) => label);
+  return `${spec.title}. ${lines.join("; ")}.${levels.length ? ` To compare with: ${levels.join("; ")}.` : ""}`;
 }
 
 const xText = (spec, x) => (spec.realX ? figure(x) : String(x));
@@ -165,7 +167,7 @@ function redrawAll() {
 
 /** Colours follow the system's theme; on paper everything is light. */
 function followTheme() {
-  Chart.register(marksPlugin, errorBarsPlugin);
+  Chart.register(marksPlugin, levelsPlugin, errorBarsPlugin);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
   const setPrinting = (isPrinting) => {
     document.documentElement.dataset.printing = isPrinting;

@@ -66,13 +66,21 @@ function overlayChart(data, title, key, options, isShown = () => true) {
   return chartFigure({ title, note: `On ${splits.join(" or ")} data`, xLabel: labels.size === 1 ? [...labels][0] : "step", ...options(series), series });
 }
 
+/** What the scores of runs on the same data are compared with; those on different data have nothing in common. */
+function commonLevels(runs) {
+  if (new Set(runs.map((run) => run.identity.data)).size > 1) return [];
+  return runs.map(levelsOf).find((levels) => levels.length > 0) ?? [];
+}
+
 /** One per metric: accuracies and R² have no axis in common. */
 function scoreCharts(data) {
   const metrics = new Map(data.runs.map((run) => [run.metric.key, run.metric]));
   return [...metrics.values()].map((metric) => {
     const measure = measureOf(metric);
-    const options = (series) => ({ format: measure.format, tick: measure.tick, yRange: scoreRange(measure, series) });
-    return overlayChart(data, capital(measure.name), "score", options, (run) => sameMetric(run.metric, metric));
+    const isShown = (run) => sameMetric(run.metric, metric);
+    const levels = commonLevels(data.runs.filter(isShown));
+    const options = (series) => ({ format: measure.format, tick: measure.tick, yRange: scoreRange(measure, series, levels), levels });
+    return overlayChart(data, capital(measure.name), "score", options, isShown);
   });
 }
 

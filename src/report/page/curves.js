@@ -51,12 +51,19 @@ function lossChart(run) {
   });
 }
 
+/** Scores that need no model, as lines to compare with. */
+function levelsOf(run) {
+  const { format } = measureOf(run.metric);
+  return (run.result?.test.referenceLines ?? []).filter(({ score }) => isNumber(score)).map(({ name, score }) => ({ y: score, label: `${name} ${format(score)}` }));
+}
+
 function scoreChart(run) {
   const measure = measureOf(run.metric);
+  const levels = levelsOf(run);
   const series = [{ label: "training", color: "series-1", x: run.training.step, y: run.training.score }, ...splitSeries(run, "score")];
   return chartFigure({
     title: capital(measure.name), note: measure.note, xLabel: stepLabel(run.training), marks: bestMark(run, true),
-    format: measure.format, tick: measure.tick, yRange: scoreRange(measure, series), series,
+    format: measure.format, tick: measure.tick, yRange: scoreRange(measure, series, levels), levels, series,
   });
 }
 

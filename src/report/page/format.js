@@ -78,10 +78,13 @@ const isBetter = (measure, a, b) => (measure.lower ? a < b : a > b);
 const withDeviation = (measure, mean, deviation) =>
   isNumber(deviation) ? `${measure.fine(mean)} ± ${measure.fine(deviation)}` : measure.fine(mean);
 
-/** The part of the y axis that matters for curves of scores. */
-function scoreRange({ usual, highest }, series) {
-  if (highest === Infinity) return {};
+/** The part of the y axis that matters for curves of scores and levels to compare them with. */
+function scoreRange({ usual, lowest, highest }, series, levels = []) {
+  const heights = levels.map(({ y }) => y);
+  const air = 0.08; // below the lowest level, for its label
+  const shown = heights.length ? { suggestedMin: Math.max(lowest, Math.min(...heights) - air), suggestedMax: Math.max(...heights) } : {};
+  if (highest === Infinity) return shown;
   const curves = series.map((line) => line.y.filter(isNumber)).filter((curve) => curve.length > 0);
   const risesFromBelow = curves.some((curve) => Math.min(...curve) < usual) && curves.every((curve) => curve.at(-1) > usual);
-  return risesFromBelow ? { min: usual, max: 1, grace: 0 } : { max: 1, grace: 0 };
+  return risesFromBelow ? { min: usual, max: 1, grace: 0 } : { max: 1, grace: 0, ...shown };
 }

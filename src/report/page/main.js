@@ -1,6 +1,6 @@
 // Draws the page from the data in #data: {kind: "runs", runs, comparison} (run_json.cpp, report_page.cpp) or
-// {kind: "sweep", ...} (sweep_page.cpp). When done, <body> carries data-ready and data-charts, the number of charts drawn;
-// an error is shown in the page and carried in data-error.
+// {kind: "sweep", ...} (sweep_page.cpp). When done, <body> carries data-ready and data-charts, the number of charts and
+// pictures drawn; an error is shown in the page and carried in data-error.
 "use strict";
 
 addEventListener("error", (event) => {

@@ -88,5 +88,5 @@ function configSection(run) {
 
 /** Everything below the header. */
 function runSections(run) {
-  return [tiles(run), findingsSection(run), curvesSection(run), confusionSection(run), targetsSection(run), spectrumSection(run), memorySection(run), configSection(run)].filter(Boolean);
+  return [tiles(run), findingsSection(run), curvesSection(run), confusionSection(run), groupsSection(run), picturesSection(run), textsSection(run), targetsSection(run), spectrumSection(run), memorySection(run), configSection(run)].filter(Boolean);
 }

@@ -31,11 +31,10 @@ nlohmann::json part_json(const std::string& part, const data::TokenSet& set) {
 
 std::string part_text(const nlohmann::json& part) {
   const auto whole = [&](const char* key) { return part.at(key).get<int64_t>(); };
-  std::string text =
-      part.at("part").get<std::string>() +
-      base::printed("\n  examples  %ld%s\n  lengths   %ld to %ld, median %ld, mean %.1f\n", whole("examples"),
-                    whole("sequences") == 2 ? " pairs" : "", whole("shortest"), whole("longest"),
-                    whole("median_length"), part.at("mean_length").get<double>());
+  std::string text = part.at("part").get<std::string>() +
+                     base::printed("\n  examples  %ld%s\n  lengths   %ld to %ld, median %ld, mean %.1f\n",
+                                   whole("examples"), whole("sequences") == 2 ? " pairs" : "", whole("shortest"),
+                                   whole("longest"), whole("median_length"), part.at("mean_length").get<double>());
   for (const auto& [name, cases] : part.at("classes").items()) {
     text += "    " + base::padded(name, 20) +
             base::printed(" %6ld  %5.1f %%\n", cases.get<int64_t>(),

@@ -26,7 +26,7 @@ std::vector<DataSet> lra_data_sets(const data::SearchPath& search) {
 }  // namespace
 
 Family lra_family() {
-  static const std::array makers = {listops_maker(), wikitext_pairs_maker()};
+  static const std::array makers = {listops_maker(), pathfinder_maker(), wikitext_pairs_maker()};
   return {.name = "lra",
           .help = "classes of long token sequences: the Long Range Arena",
           .config = []() -> std::unique_ptr<Config> { return std::make_unique<LraConfig>(); },

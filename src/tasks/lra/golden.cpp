@@ -70,8 +70,7 @@ class GoldenLraNetwork : public GoldenNetwork {
 }  // namespace
 
 Tensors expected_golden_lra(const GoldenFile& file) {
-  return file.has("steps") ? expected_training(file)
-                           : expected_pass(file, kNaming, {"logits", "J", "ksvd", "loss_ce"});
+  return file.has("steps") ? expected_training(file) : expected_pass(file, kNaming, {"logits", "J", "ksvd", "loss_ce"});
 }
 
 Tensors computed_golden_lra(const GoldenFile& file, at::ScalarType dtype) {

@@ -6,7 +6,7 @@
 #include "base/failure.h"
 #include "base/json_fields.h"
 #include "base/json_file.h"
-#include "primal/error.h"
+#include "base/text.h"
 #include "train/order.h"
 
 namespace primal::tasks {
@@ -74,6 +74,10 @@ void hold_out(TokenParts& parts, double share, uint64_t seed) {
     const bool is_taken = taken[label] < wanted;
     taken[label] += is_taken ? 1 : 0;
     (is_taken ? held_out : kept).push_back(example);
+  }
+  if (held_out.empty()) {
+    base::fail("data.validation", "expected a share that holds at least one of ", train.examples(),
+               " training examples out, got ", share);
   }
   // In the order of the file, so that the order of training is a matter of the trainer alone.
   std::ranges::sort(kept);

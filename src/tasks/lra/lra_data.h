@@ -33,7 +33,8 @@ LraFacts facts_of(const LraConfig& config, const TokenParts& parts);
 /// opening.progress shows it.
 TokenParts load_lra(const LraConfig& config, const Opening& opening);
 
-/// Holds a validation part out of TRAIN if the task has none: stratified, by the seed of the run.
+/// Holds a validation part out of TRAIN if the task has none: stratified, by the seed of the run. Throws Error if the
+/// share is too small for a single example.
 void hold_out(TokenParts& parts, double share, uint64_t seed);
 
 /// The longest sequence of the configuration's task.

@@ -95,15 +95,15 @@ void answer_file(const data::TokenSet& set, const PredictRequest& request, const
 }  // namespace
 
 std::vector<std::string> predict_tokens(models::TokenClassifierImpl& model, const LraSource& source,
-                                        const LraFacts& facts, const TokenCoding& coding,
-                                        const PredictRequest& request, const LineWriter& write) {
+                                        const LraFacts& facts, const TokenCoding& coding, const PredictRequest& request,
+                                        const LineWriter& write) {
   const torch::NoGradGuard no_grad;
   TokenAnswers answers(model, facts, coding, write);
   const bool is_text = source.name == "text";
   const bool is_stream = request.input == "-";
   if (is_stream && !is_text) throw Error("--input -: expected a file of lra/" + source.name + ", got standard input");
-  const bool is_lines = is_stream || (is_text && request.input.extension() != ".tsv" &&
-                                      !std::filesystem::is_directory(request.input));
+  const bool is_lines =
+      is_stream || (is_text && request.input.extension() != ".tsv" && !std::filesystem::is_directory(request.input));
   if (is_lines) {
     answer_lines(request, facts.tokens, answers);
   } else {

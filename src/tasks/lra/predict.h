@@ -11,10 +11,10 @@
 
 namespace primal::tasks {
 
-/// The input is a file as the task's own reader takes it; its labels are not looked at. Of text also a file, or standard
-/// input, with one text per line.
+/// The input is a file as the task's own reader takes it; its labels are not looked at. Of text also a file, or
+/// standard input, with one text per line.
 std::vector<std::string> predict_tokens(models::TokenClassifierImpl& model, const LraSource& source,
-                                        const LraFacts& facts, const TokenCoding& coding,
-                                        const PredictRequest& request, const LineWriter& write);
+                                        const LraFacts& facts, const TokenCoding& coding, const PredictRequest& request,
+                                        const LineWriter& write);
 
 }  // namespace primal::tasks

@@ -1,16 +1,11 @@
 #include "tasks/lra/sources.h"
 
 #include <array>
-#include <numeric>
 
-#include "base/mapped_file.h"
 #include "base/text.h"
-#include "data/images/cifar10.h"
-#include "data/text/document_pairs.h"
-#include "data/text/labelled_text.h"
-#include "data/tokens/listops_reader.h"
+#include "data/images/pathfinder_file.h"
 #include "tasks/lra/makers.h"
-#include "train/order.h"
+#include "tasks/lra/readers.h"
 
 namespace primal::tasks {
 
@@ -18,59 +13,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using data::TokenSet;
-
-std::vector<int64_t> some_of(const std::vector<int64_t>& order, int64_t from, int64_t to) {
-  return {order.begin() + from, order.begin() + to};
-}
-
-TokenSet read_listops_file(const fs::path& file, int64_t tokens) { return data::cut(data::read_listops(file), tokens); }
-
-TokenParts read_listops_parts(const fs::path& place, int64_t tokens) {
-  return {read_listops_file(place / "basic_train.tsv", tokens), read_listops_file(place / "basic_val.tsv", tokens),
-          read_listops_file(place / "basic_test.tsv", tokens)};
-}
-
-TokenParts read_text_parts(const fs::path& place, int64_t tokens) {
-  const bool is_tsv = fs::exists(place / "imdb_train.tsv");
-  return {data::read_labelled_text(place / (is_tsv ? "imdb_train.tsv" : "train"), tokens), {},
-          data::read_labelled_text(place / (is_tsv ? "imdb_test.tsv" : "test"), tokens)};
-}
-
-TokenParts read_pairs(const fs::path& place, const std::string& name, int64_t tokens) {
-  const auto part = [&](const char* which) {
-    return data::read_document_pairs(place / (name + which + ".tsv"), tokens);
-  };
-  return {part(".train"), part(".eval"), part(".test")};
-}
-
-TokenParts read_aan_parts(const fs::path& place, int64_t tokens) { return read_pairs(place, "new_aan_pairs", tokens); }
-TokenParts read_wikitext_parts(const fs::path& place, int64_t tokens) {
-  return read_pairs(place, "article_pairs", tokens);
-}
-
-// The last tenth of TRAIN validates, as published, in the order of the files: they are shuffled.
-TokenParts read_image_parts(const fs::path& place, int64_t tokens) {
-  const TokenSet train = data::cut(data::read_cifar10(place, data::CifarPart::train), tokens);
-  std::vector<int64_t> order(static_cast<size_t>(train.examples()));
-  std::iota(order.begin(), order.end(), 0);
-  const int64_t first = train.examples() * 9 / 10;
-  return {data::subset(train, some_of(order, 0, first)), data::subset(train, some_of(order, first, train.examples())),
-          data::cut(data::read_cifar10(place, data::CifarPart::test), tokens)};
-}
-
-TokenSet cifar10_file(const fs::path& file) {
-  const base::MappedFile mapped(file, "a batch of CIFAR-10");
-  TokenSet set;
-  data::add_cifar10_batch(set, file.string(), mapped.bytes());
-  return set;
-}
-
-TokenSet read_image_file(const fs::path& file, int64_t tokens) {
-  return data::cut(cifar10_file(file), tokens);
-}
-
 const std::vector<LraSource>& all_sources() {
+  static const std::string packed = data::pathfinder_file_name({});
   static const std::vector<LraSource> all = {
       {.name = "listops",
        .help = "the value of a nested expression of digits, 500 to 2000 tokens",
@@ -95,7 +39,7 @@ const std::vector<LraSource>& all_sources() {
                   {"aclImdb", "train/pos"}},
        .advice = "unpack the archive of the Large Movie Review Dataset into data/aclImdb",
        .read = read_text_parts,
-       .read_file = data::read_labelled_text},
+       .read_file = read_text_file},
       {.name = "retrieval",
        .help = "whether two papers cite each other, by their bytes (AAN)",
        .tokens = 4000,
@@ -105,7 +49,7 @@ const std::vector<LraSource>& all_sources() {
        .advice = "put new_aan_pairs.{train,eval,test}.tsv of the Long Range Arena's release into data/aan, or train "
                  "lra/retrieval-wikitext, a stand-in of the same form",
        .read = read_aan_parts,
-       .read_file = data::read_document_pairs},
+       .read_file = read_pairs_file},
       {.name = "retrieval-wikitext",
        .help = "whether two passages are of the same article, by their bytes: a stand-in of ours, made from WikiText-2",
        .tokens = 4000,
@@ -113,7 +57,7 @@ const std::vector<LraSource>& all_sources() {
                   {"retrieval-wikitext", "article_pairs.train.tsv"}},
        .advice = "primal data make lra/retrieval-wikitext makes it from WikiText-2",
        .read = read_wikitext_parts,
-       .read_file = data::read_document_pairs,
+       .read_file = read_pairs_file,
        .maker = &wikitext_pairs_maker()},
       {.name = "image",
        .help = "what a grey picture of 32 x 32 pixels shows (CIFAR-10)",
@@ -126,6 +70,20 @@ const std::vector<LraSource>& all_sources() {
        .advice = "unpack the binary version of CIFAR-10 into data/cifar-10",
        .read = read_image_parts,
        .read_file = read_image_file},
+      {.name = "pathfinder",
+       .help = "whether two markers in a picture of 32 x 32 pixels are on the same dashed line",
+       .tokens = 1024,
+       .is_image = true,
+       .places = {{"lra/pathfinder", packed},
+                  {"pathfinder", packed},
+                  {"lra/pathfinder", "metadata"},
+                  {"lra/pathfinder32/curv_contour_length_14", "metadata"},
+                  {"pathfinder32/curv_contour_length_14", "metadata"},
+                  {"lra_release/lra_release/pathfinder32/curv_contour_length_14", "metadata"}},
+       .advice = "primal data make lra/pathfinder makes it",
+       .read = read_pathfinder_parts,
+       .read_file = read_pathfinder_file,
+       .maker = &pathfinder_maker()},
   };
   return all;
 }

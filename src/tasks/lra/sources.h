@@ -8,15 +8,10 @@
 #include <vector>
 
 #include "data/search_path.h"
-#include "data/tokens/token_set.h"
+#include "tasks/lra/token_parts.h"
 #include "tasks/make_data.h"
 
 namespace primal::tasks {
-
-/// The parts that a task comes with. A task without a validation part has it empty.
-struct TokenParts {
-  data::TokenSet train, validation, test;
-};
 
 /// A folder below one of the search path, and the file or folder by which it is known.
 struct DataPlace {

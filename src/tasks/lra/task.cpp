@@ -42,7 +42,7 @@ LraTask::LraTask(const LraConfig& config, const Opening& opening)
   if (opening.facts) {
     facts_ = read_lra_facts(*opening.facts);
   } else {
-    facts_ = facts_of(config, parts());
+    parts();  // and their facts, from before a part is held out
     torch::manual_seed(static_cast<uint64_t>(config.train.seed));
   }
   make_model();

@@ -12,8 +12,8 @@ namespace primal::tasks {
 
 /// How tokens become ids, and how far sequences are padded.
 struct TokenCoding {
-  int64_t first_id = 1;     ///< of token 0; 0 is the id of padding
-  int64_t padded_to = 0;    ///< tokens; 0: the longest of the batch
+  int64_t first_id = 1;          ///< of token 0; 0 is the id of padding
+  int64_t padded_to = 0;         ///< tokens; 0: the longest of the batch
   bool zero_is_padding = false;  ///< published for images: then first_id is 0, and such tokens are masked
 };
 

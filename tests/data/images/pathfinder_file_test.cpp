@@ -1,3 +1,4 @@
+#include "base/interrupt.h"
 #include "data/images/pathfinder_file.h"
 
 #include <gtest/gtest.h>
@@ -87,7 +88,7 @@ TEST_F(PathfinderFileTest, AnInterruptLeavesTheFileOfBefore) {
   const std::string before = bytes_of(order_of(3));
   const primal::base::InterruptGuard guard;
   PathfinderOrder order = order_of(500);
-  order.interrupt = &guard;
+  order.stop = [&] { return guard.interrupted(); };
   int64_t reached = 0;
   order.progress = [&](int64_t done, int64_t) {
     reached = done;

@@ -1,3 +1,4 @@
+#include "base/interrupt.h"
 #include "data/images/pathfinder_folder.h"
 
 #include <gtest/gtest.h>
@@ -155,7 +156,7 @@ TEST_F(PathfinderFolderTest, AFolderWithoutMetadataIsRefused) {
 TEST_F(PathfinderFolderTest, AnInterruptLeavesNoMetadataOfWhatIsNotThere) {
   const primal::base::InterruptGuard guard;
   PathfinderOrder order = order_of(100);
-  order.interrupt = &guard;
+  order.stop = [&] { return guard.interrupted(); };
   order.progress = [](int64_t, int64_t) { std::raise(SIGINT); };
   EXPECT_FALSE(primal::data::make_pathfinder_folder(folder, order));
   EXPECT_TRUE(fs::is_empty(folder / "metadata"));

@@ -1,0 +1,85 @@
+// Time and memory of one kind of attention in the Long Range Arena model, as a line of JSON. A process for each kind,
+// so that the memory of one does not hide that of another; bench/layer_bench/arena_cases.py starts them and makes the
+// tables.
+#include <ATen/Context.h>
+#include <torch/utils.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/exception.h"
+#include "base/waiting_threads.h"
+#include "kernels/cpu_target.h"
+#include "lra_step/measure.h"
+#include "train/compute_threads.h"
+
+namespace {
+
+constexpr int kWrongUsage = 2, kDoesNotFit = 3;
+constexpr int64_t kShortTokens = 128;  // of the first calls, whose memory does not count
+
+struct Arguments {
+  primal::bench::JobOptions job;
+  primal::bench::Limits limits;
+  int64_t threads = 1;
+  bool plain = false;
+  bool layer = false;
+};
+
+void add_options(CLI::App& app, Arguments& given) {
+  app.add_option("--layers", given.job.layers, "kinds of attention, comma separated")->delimiter(',')->required();
+  app.add_option("--tokens", given.job.tokens, "of each sequence")->required()->check(CLI::PositiveNumber);
+  app.add_option("--rank", given.job.rank, "of primal layers")->check(CLI::PositiveNumber);
+  app.add_option("--accumulate", given.job.accumulate, "batches of a step")->check(CLI::PositiveNumber);
+  app.add_flag("--pairs", given.job.pairs, "an example is two sequences");
+  app.add_option("--examples", given.limits.examples, "of a batch, at most")->check(CLI::PositiveNumber);
+  app.add_option("--steps", given.limits.steps, "that are timed")->check(CLI::PositiveNumber);
+  app.add_option("--step-seconds", given.limits.step_seconds, "a longer step has fewer examples");
+  app.add_option("--gigabytes", given.limits.gigabytes, "a larger step has fewer examples");
+  app.add_option("--threads", given.threads);
+  app.add_flag("--plain", given.plain, "softmax attention that writes down the matrix of its weights");
+  app.add_flag("--layer", given.layer, "forward and backward of one encoder layer instead of a training step");
+}
+
+primal::bench::Measured measure(const Arguments& given) {
+  // Else softmax attention on the CPU goes by blocks, and no N x N matrix is ever there.
+  if (given.plain) at::globalContext().setSDPUseFlash(false);
+  primal::train::set_up_compute_threads(given.threads);
+  torch::manual_seed(1);
+  return primal::bench::measure(
+      [&](bool is_short) {
+        primal::bench::JobOptions options = given.job;
+        if (is_short) options.tokens = std::min(options.tokens, kShortTokens);
+        return given.layer ? primal::bench::make_encoder_layer(options) : primal::bench::make_training_step(options);
+      },
+      given.limits);
+}
+
+int complain(const std::exception& error) {
+  std::fprintf(stderr, "bench_lra_step: %s\n", primal::base::in_one_line(error).c_str());
+  return primal::base::is_out_of_memory(error) ? kDoesNotFit : kWrongUsage;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Time and memory of a kind of attention in the Long Range Arena model.", "bench_lra_step");
+  Arguments given;
+  add_options(app, given);
+  try {
+    app.parse(argc, argv);
+    primal::base::limit_spinning(argv);
+    primal::kernels::use_cpu_target_of_environment();
+    const primal::bench::Measured measured = measure(given);
+    const nlohmann::json line = {
+        {"examples", measured.examples}, {"seconds", measured.seconds}, {"megabytes", measured.megabytes}};
+    std::puts(line.dump().c_str());
+    return 0;
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const std::exception& error) {
+    return complain(error);
+  }
+}
