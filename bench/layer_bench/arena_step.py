@@ -134,5 +134,5 @@ def _eager_seconds(workload: Workload, threads: int, steps: int) -> list[float]:
 def _eager_peak(workload: Workload, threads: int) -> float:
     """Freed blocks go back to the system at once, as bench_lra_step has it."""
     machine.set_up(threads)
-    ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 20)
+    ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 64 << 10)
     return peak_growth(workload, "eager", jobs(workload, ["eager"])["eager"])

@@ -25,11 +25,11 @@ double seconds_of(Job& job) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Blocks from 1 MB on go back to the system when they are freed, so that holes between blocks do not count: with them
+// Blocks from 64 KiB on go back to the system when they are freed, so that holes between blocks do not count: with them
 // half a batch would take up to two thirds of the memory of a whole one.
 void return_freed_memory() {
 #ifdef __GLIBC__
-  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  mallopt(M_MMAP_THRESHOLD, 64 << 10);
 #endif
 }
 
@@ -71,6 +71,7 @@ Measured measure(const std::function<std::unique_ptr<Job>(bool is_short)>& make,
   base::reset_peak_memory();
   const double before = resident_peak_megabytes();
   Measured measured{.examples = examples_within(limits, *job, before), .seconds = {}};
+  base::reset_peak_memory();  // the pilot may have had more examples
   job->prepare(measured.examples);
   job->run();
   measured.megabytes = resident_peak_megabytes() - before;

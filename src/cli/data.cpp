@@ -75,7 +75,9 @@ struct Options {
 void add_data(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand("data", "Data sets: list them, show what is in one, or make one");
   command->require_subcommand(1);
-  command->footer("Examples:\n  primal data list\n  primal data info JapaneseVowels\n  primal data info mine.csv\n  primal data make lra/listops");
+  command->footer(
+      "Examples:\n  primal data list\n  primal data info JapaneseVowels\n  primal data info mine.csv\n  primal data "
+      "make lra/listops");
   auto options = std::make_shared<Options>();
   command->add_option("--data", options->data, "folder to look in first");
   command->add_flag("--json", options->json, "as JSON");

@@ -14,9 +14,24 @@ from primal import reference
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "build" / "release" / "bin" / "primal"
 GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.safetensors"))
-MODEL_FILES = [p for p in GOLDEN if p.name.startswith("time_series")]
-TRAINING_FILES = [p for p in MODEL_FILES if p.stem.endswith("_training")]
-LAYER_FILES = [p for p in GOLDEN if p not in MODEL_FILES]
+
+
+def metadata_of(path):
+    with safe_open(path, "pt") as file:
+        return file.metadata()
+
+
+LAYER_FILES = [p for p in GOLDEN if "variant" in metadata_of(p)]
+TRAINING_FILES = [p for p in GOLDEN if "steps" in metadata_of(p)]
+# Results of a file besides the gradients: of a layer, of a training, of a pass through a network.
+PASS_RESULTS = {"time_series_classifier": 4, "lra_classifier": 5, "lra_pair_classifier": 5}
+# Other options than those of the file, which its figures must tell from them.
+OTHER_TRAINING = [
+    *((p, key, value) for p in TRAINING_FILES for key, value in [("lr", "0.00101"), ("eta", "0")]),
+    *((p, "optimizer", "adam") for p in TRAINING_FILES if "radam" in metadata_of(p)["optimizer"]),
+    *((p, "clip", "4.001") for p in TRAINING_FILES if metadata_of(p)["clip"] != "0"),
+    *((p, "warmup", "5") for p in TRAINING_FILES if "warmup" in metadata_of(p)),
+]
 
 
 def run(*arguments, **environment):
@@ -65,7 +80,7 @@ def test_verify_accepts_golden_files(path, cpu):
     result = run("verify", path, **({"PRIMAL_CPU": cpu} if cpu else {}))
     assert result.returncode == 0, result.stdout + result.stderr
     gradients = sum(name.startswith("grad.") for name in load(path)[0])
-    others = 8 if path in LAYER_FILES else 3 if path in TRAINING_FILES else 4
+    others = 8 if path in LAYER_FILES else 3 if path in TRAINING_FILES else PASS_RESULTS[metadata_of(path)["model"]]
     assert f"ok: {gradients + others} tensors, 0 above tolerance" in result.stdout
 
 
@@ -80,8 +95,7 @@ def test_verify_finds_a_wrong_tensor(tmp_path, name):
     assert "FAILED: 20 tensors, 1 above tolerance" in result.stdout
 
 
-@pytest.mark.parametrize(("key", "value"), [("optimizer", "adam"), ("lr", "0.00101"), ("clip", "4.001"), ("eta", "0")])
-@pytest.mark.parametrize("path", TRAINING_FILES, ids=lambda p: p.stem)
+@pytest.mark.parametrize(("path", "key", "value"), OTHER_TRAINING, ids=lambda x: getattr(x, "stem", x))
 def test_verify_finds_training_that_was_done_otherwise(tmp_path, path, key, value):
     tensors, metadata = load(path)
     save_file(tensors, tmp_path / "other.safetensors", metadata | {key: value})
@@ -147,7 +161,7 @@ def broken_files():
     yield "tensor out has shape", tensors | {"out": tensors["out"][:1]}, metadata
     yield 'no "layers" in the metadata', tensors, metadata | {"model": "time_series_classifier"}
     yield 'unknown model "other"', tensors, metadata | {"model": "other", "layers": "primal"}
-    tensors, metadata = load(MODEL_FILES[0])
+    tensors, metadata = load(next(p for p in GOLDEN if p.stem == "time_series_primal_plus"))
     yield 'unknown attention "other"', tensors, metadata | {"layers": "other,primal"}
     yield "head.weight has shape", tensors, metadata | {"classes": "5"}
     yield "no parameter encoder.layers.2", tensors, metadata | {"layers": "softmax,primal,primal"}

@@ -10,8 +10,8 @@ namespace primal::train {
 namespace {
 
 TEST(GoldenSchedule, OneCycleIsThatOfThePublishedRuns) {
-  const SafetensorsFile file = load_safetensors(std::filesystem::path(PRIMAL_GOLDEN_DIR) /
-                                                "lra_training_primalformer.safetensors");
+  const SafetensorsFile file =
+      load_safetensors(std::filesystem::path(PRIMAL_GOLDEN_DIR) / "lra_training_primalformer.safetensors");
   const int64_t steps = std::stoll(file.metadata.at("steps"));
   const double peak = std::stod(file.metadata.at("lr"));
   ScheduleOptions schedule;

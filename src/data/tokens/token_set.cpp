@@ -56,7 +56,8 @@ TokenSet cut(TokenSet set, int64_t tokens) {
   TokenSet result{.per_example = set.per_example, .classes = std::move(set.classes), .labels = std::move(set.labels)};
   start = 0;
   for (const uint64_t end : set.ends) {
-    append_sequence(result, std::span(set.bytes).subspan(start, std::min<uint64_t>(end - start, static_cast<uint64_t>(tokens))));
+    append_sequence(
+        result, std::span(set.bytes).subspan(start, std::min<uint64_t>(end - start, static_cast<uint64_t>(tokens))));
     start = end;
   }
   return result;

@@ -8,8 +8,8 @@
 
 namespace primal::data {
 
-/// Examples of one part of a data set. An example is one sequence, or two that are judged together, and a label. A token
-/// is a byte: of a text, a grey value, the number of a symbol. What id a model gives it is not known here.
+/// Examples of one part of a data set. An example is one sequence, or two that are judged together, and a label. A
+/// token is a byte: of a text, a grey value, the number of a symbol. What id a model gives it is not known here.
 struct TokenSet {
   void add(int64_t label, std::span<const uint8_t> sequence);
   void add(int64_t label, std::span<const uint8_t> first, std::span<const uint8_t> second);

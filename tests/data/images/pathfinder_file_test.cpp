@@ -1,4 +1,3 @@
-#include "base/interrupt.h"
 #include "data/images/pathfinder_file.h"
 
 #include <gtest/gtest.h>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "base/crc32c.h"
+#include "base/interrupt.h"
 #include "data/images/pathfinder_image.h"
 #include "support/errors.h"
 #include "support/files.h"

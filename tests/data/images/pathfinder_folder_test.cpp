@@ -1,4 +1,3 @@
-#include "base/interrupt.h"
 #include "data/images/pathfinder_folder.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +6,7 @@
 #include <csignal>
 #include <string>
 
+#include "base/interrupt.h"
 #include "data/images/grey_png.h"
 #include "data/images/pathfinder_file.h"
 #include "support/errors.h"
