@@ -22,10 +22,8 @@ OWN = Path(__file__).parent / "page"
 REPORT = ROOT / "src" / "report" / "page"
 STYLES = (REPORT / "report.css", OWN / "bench.css")
 # In this order.
-SCRIPTS = (
-    *(REPORT / name for name in ("elements.js", "format.js", "chart_scales.js", "chart_marks.js", "charts.js")),
-    OWN / "bench.js",
-)
+SHARED_SCRIPTS = ("elements.js", "format.js", "chart_scales.js", "chart_marks.js", "chart_levels.js", "charts.js")
+SCRIPTS = (*(REPORT / name for name in SHARED_SCRIPTS), OWN / "bench.js")
 WIDTH, FIRST_HEIGHT = 1240, 2000  # of a picture
 
 

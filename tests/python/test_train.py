@@ -192,7 +192,7 @@ WRONG_SETTINGS = {
     "key": (["--set", "model.rang=3"], "unknown key model.rang; did you mean model.rank?"),
     "type": (["--set", "model.rank=3.5"], 'model.rank: expected a whole number, got "3.5"'),
     "choice": (["--set", "model.pooling=max"], 'model.pooling: expected one of flatten, mean, got "max"'),
-    "list": (["--set", "model.layers=primal,hard"], 'a list of primal, softmax, got "hard"'),
+    "list": (["--set", "model.layers=primal,hard"], 'window, reformer, got "hard"'),
     "range": (["--set", "model.heads=3"], "16 is not divisible by 3 heads"),
     "protocol": (["--protocol", "kind"], "--protocol: kind not in {honest,paper}"),
     "set": (["--set", "data.set=Tyny"], 'data set "Tyny": expected Tyny_TRAIN.ts and Tyny_TEST.ts'),

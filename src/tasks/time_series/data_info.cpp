@@ -64,7 +64,7 @@ DataInfo info_of(const std::vector<std::pair<std::string, data::TimeSeriesSet>>&
 bool is_file_name(const std::string& name) {
   const std::filesystem::path path(name);  // "lra/listops" is a set of another family
   return name == "-" || (path.has_parent_path() && path.has_extension()) || name.ends_with(".ts") ||
-         name.ends_with(".csv") || std::filesystem::is_regular_file(path);
+         name.ends_with(".csv") || (std::filesystem::exists(path) && !std::filesystem::is_directory(path));
 }
 
 // The set that a preset such as uea/NAME is of; "" if this is no such name.
