@@ -4,7 +4,7 @@
 
 # shellcheck disable=SC2034 # the caller chooses among these lists
 {
-  readonly RUN_PACKAGES=(cmake g++ libcli11-dev libhwy-dev libjs-chart.js libpng-dev libtomlplusplus-dev ninja-build nlohmann-json3-dev python3-venv)
+  readonly RUN_PACKAGES=(cmake g++ libcli11-dev libhwy-dev libjs-chart.js libpng-dev libsentencepiece-dev libtomlplusplus-dev ninja-build nlohmann-json3-dev python3-venv)
   readonly TEST_PACKAGES=(chromium clang-16 clang-format-16 libclang-rt-16-dev libgtest-dev python3-dev)
   readonly TIDY_PACKAGES=(clang-tidy-16)
 }

@@ -3,6 +3,7 @@
 
 #include <primal/error.h>
 
+#include <cstddef>
 #include <locale>
 #include <span>
 #include <sstream>
@@ -20,6 +21,10 @@ std::vector<std::string> split_at_commas(std::string_view text);
 std::string joined(std::span<const std::string> words, std::string_view between);
 
 bool is_utf8(std::string_view text);
+/// Bytes of the longest beginning of `text` that is UTF-8.
+std::size_t utf8_size(std::string_view text);
+/// Bytes at the end of `text` that begin a character and do not complete it: 0 to 3.
+std::size_t unfinished_utf8(std::string_view text);
 
 /// `text` in quotes for an error message: one line, valid UTF-8, cut if it is long.
 std::string in_quotes(std::string_view text);

@@ -4,14 +4,18 @@
 #include <array>
 #include <cstddef>
 #include <list>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/atomic_file.h"
 #include "base/mapped_file.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "base/write_failure.h"
+#include "data/text/wikitext_articles.h"
 
 namespace primal::data {
 namespace {

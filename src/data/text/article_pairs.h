@@ -5,9 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace primal::data {
 
@@ -31,9 +28,5 @@ struct ArticlePairsRequest {
 ///
 /// False if it was stopped: then no file was written. Throws primal::Error.
 bool make_article_pairs(const ArticlePairsRequest& request);
-
-/// The texts of the articles in a file of WikiText, in order: their lines with one blank between them, without the
-/// title, and with blanks for tabs, CR and zero bytes. An article begins with a line " = Title = " between blank lines.
-std::vector<std::string> articles_of(std::string_view wikitext);
 
 }  // namespace primal::data

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/text/document_pairs.h"
+#include "data/text/wikitext_articles.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/real_data.h"
