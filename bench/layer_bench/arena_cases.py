@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from layer_bench import arena, arena_step, arena_tables
 from layer_bench.arena import EAGER, KINDS, MIXED, ONE_THREAD, OURS, PLAIN, Task
-from layer_bench.arena_step import Figures, NotMeasured, Step
+from layer_bench.arena_step import Step
 from layer_bench.command import say
 from layer_bench.memory import ChildFailed
-from layer_bench.results import MEGABYTES, SECONDS, Measurement
+from layer_bench.step_program import Figures, NotMeasured, memory_limit
 from layer_bench.workloads import BACKWARD
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def table(run: Run) -> None:
             except (NotMeasured, ChildFailed) as error:
                 run.notes.append(f"{task.name}: no figures of {subject}: {error}")
                 continue
-            _add(run, "lra-table", task.name, f"{task.name}, memory", task.length, subject, figures, task.tokens)
+            run.add_step("lra-table", task.name, f"{task.name}, memory", task.length, subject, figures, task.tokens)
     run.about["rows"] = arena_tables.rows(run.measurements)
 
 
@@ -58,7 +58,7 @@ def growth(run: Run) -> None:
             continue
         say(f"lra-growth: {subject} ...")
         for length, figures in _grown(run, subject, layers[0]):
-            _add(run, "lra-growth", BACKWARD, "memory", length, subject, figures, length)
+            run.add_step("lra-growth", BACKWARD, "memory", length, subject, figures, length)
 
 
 def _grown(run: Run, subject: str, kind: str) -> Iterator[tuple[int, Figures]]:
@@ -92,13 +92,4 @@ def _too_much(seconds: float, megabytes: float) -> str:
     if seconds > LONGEST_STEP:
         return f"about {seconds:.0f} s"
     gigabytes = megabytes / 1024
-    return f"about {gigabytes:.0f} GB" if gigabytes > arena_step.memory_limit() else ""
-
-
-def _add(run: Run, case: str, time: str, memory: str, length: int, subject: str, figures: Figures, tokens: int) -> None:
-    times = (figures.best, figures.median, len(figures.seconds))
-    peak = (figures.megabytes, figures.megabytes, 1)
-    run.measurements += [
-        Measurement(case, time, length, subject, SECONDS, *times, tokens, figures.share),
-        Measurement(case, memory, length, subject, MEGABYTES, *peak, tokens, figures.share),
-    ]
+    return f"about {gigabytes:.0f} GB" if gigabytes > memory_limit() else ""

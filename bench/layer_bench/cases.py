@@ -11,9 +11,10 @@ from typing import Any
 
 import torch
 
-from layer_bench import agreement, arena_cases, average, busy, decode, epoch, memory
+from layer_bench import agreement, arena_cases, average, busy, decode, epoch, language_cases, memory
 from layer_bench.results import MEGABYTES, SECONDS, Measurement
 from layer_bench.sizes import Shape, Sizes
+from layer_bench.step_program import Figures
 from layer_bench.subjects import floor_operations
 from layer_bench.timing import Timing, time_in_turn
 from layer_bench.traffic import bytes_of
@@ -42,6 +43,17 @@ class Run:
 
     def add_memory(self, case: str, what: str, length: int, subject: str, megabytes: float, tokens: int = 1) -> None:
         self.measurements.append(Measurement(case, what, length, subject, MEGABYTES, megabytes, megabytes, 1, tokens))
+
+    def add_step(
+        self, case: str, time: str, memory: str, length: int, subject: str, figures: Figures, tokens: int
+    ) -> None:
+        """time, memory: under which names."""
+        times = (figures.best, figures.median, len(figures.seconds))
+        peak = (figures.megabytes, figures.megabytes, 1)
+        self.measurements += [
+            Measurement(case, time, length, subject, SECONDS, *times, tokens, figures.share),
+            Measurement(case, memory, length, subject, MEGABYTES, *peak, tokens, figures.share),
+        ]
 
     def prepared(
         self, workload: Workload, names: Iterable[str], *, checked: bool = False
@@ -316,5 +328,7 @@ FUNCTIONS: dict[str, Callable[[Run], None]] = {
     "epoch": training_epoch,
     "lra-table": arena_cases.table,
     "lra-growth": arena_cases.growth,
+    "language-step": language_cases.training_step,
+    "generation": language_cases.generation,
     "busy": beside_others,
 }

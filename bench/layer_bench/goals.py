@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from layer_bench import arena
+from layer_bench import arena, language
 from layer_bench.results import SECONDS, Results, quotient
 
 LONG = 8192  # the length at which softmax attention must be far behind
@@ -64,14 +64,18 @@ def _lra(results: Results) -> Iterator[Goal]:
         yield Goal("lra", f"training step, N={length}: faster than eager", ">=", 3, faster)
 
 
+def _late_over_early(results: Results, case: str, what: str, first: int, last: int) -> float | None:
+    early, late = (results.find(case, what, position, "ours") for position in (first, last))
+    return quotient(late and late.best, early and early.best)
+
+
 def _decode(results: Results) -> Iterator[Goal]:
     positions = results.lengths("decode", "token")
     if not positions:
         return
     first, last = positions[0], positions[-1]
     for what, name in (("token", "time"), ("state", "memory")):
-        early, late = (results.find("decode", what, p, "ours") for p in (first, last))
-        value = quotient(late and late.best, early and early.best)
+        value = _late_over_early(results, "decode", what, first, last)
         yield Goal("decode", f"{name} per token at {last} over {first}", "<=", 1.1 if what == "token" else 1, value)
     faster = results.ratio("decode", "token", last, "softmax", "ours")
     yield Goal("decode", f"token at {last}: faster than softmax with cache", ">=", 20, faster)
@@ -143,6 +147,34 @@ def _lra_table(results: Results) -> Iterator[Goal]:
             yield Goal("lra-table", f"{task.name}: all threads faster than 1", ">=", 1.8, faster)
 
 
+def _language_step(results: Results) -> Iterator[Goal]:
+    case = "language-step"
+    for model, wanted in ((language.PRIMAL_FORMER, 1.8), (language.MIXED, 1.4)):
+        for length in results.lengths(case, model):
+            faster = results.ratio(case, model, length, "eager", "ours")
+            yield Goal(case, f"{model}: faster than eager", ">=", wanted, faster)
+            share = results.ratio(case, f"{model}, memory", length, "ours", "eager")
+            yield Goal(case, f"{model}: peak over eager's", "<=", 0.5, share)
+
+
+def _generation(results: Results) -> Iterator[Goal]:
+    case, positions = "generation", results.lengths("generation", "next token")
+    if not positions:
+        return
+    first, last = positions[0], positions[-1]
+    value = _late_over_early(results, case, "next token", first, last)
+    yield Goal(case, f"time per token after {last} over {first}", "<=", 1.1, value)
+    state = results.find(case, "state", last, "ours")
+    yield Goal(case, f"kB of the state after {last} tokens", "<=", 50, state and 1024 * state.best)
+    compared = [p for p in positions if results.find(case, "next token", p, "softmax")]
+    for position in compared[-1:]:
+        faster = results.ratio(case, "next token", position, "softmax", "ours")
+        yield Goal(case, f"token after {position}: faster than softmax with cache", ">=", 10, faster)
+    for length in results.lengths(case, "prompt"):
+        share = results.ratio(case, "prompt", length, "ours", "pass")
+        yield Goal(case, f"prompt of {length} tokens over a forward pass", "<=", 1.1, share)
+
+
 def _busy(results: Results) -> Iterator[Goal]:
     slower = results.ratio("busy", "JapaneseVowels", 0, "beside", "ours")
     yield Goal("busy", "training beside two busy processes: time over that on a quiet machine", "<=", 2.5, slower)
@@ -164,5 +196,7 @@ GOALS = {
     "epoch": _epoch,
     "lra-table": _lra_table,
     "lra-growth": _none,
+    "language-step": _language_step,
+    "generation": _generation,
     "busy": _busy,
 }

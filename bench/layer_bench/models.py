@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -15,9 +17,17 @@ VOCABULARY, CLASSES, HEAD_WIDTH = 32, 10, 128
 class EncoderLayer(nn.Module):
     """Plain PyTorch, with the parameter names of primal.EncoderLayer."""
 
-    def __init__(self, inner: nn.Module, width: int, feed_forward: int, dropout: float, norm_first: bool) -> None:
+    def __init__(
+        self,
+        inner: nn.Module,
+        width: int,
+        feed_forward: int,
+        dropout: float,
+        norm_first: bool,
+        activation: Callable[[Tensor], Tensor] = F.gelu,
+    ) -> None:
         super().__init__()
-        self.attention, self.norm_first = inner, norm_first
+        self.attention, self.norm_first, self.activation = inner, norm_first, activation
         self.linear1, self.linear2 = nn.Linear(width, feed_forward), nn.Linear(feed_forward, width)
         self.norm1, self.norm2, self.drop = nn.LayerNorm(width), nn.LayerNorm(width), nn.Dropout(dropout)
 
@@ -30,7 +40,7 @@ class EncoderLayer(nn.Module):
         return self.norm2(x + self._feed_forward(x)), terms
 
     def _feed_forward(self, x: Tensor) -> Tensor:
-        return self.drop(self.linear2(self.drop(F.gelu(self.linear1(x)))))
+        return self.drop(self.linear2(self.drop(self.activation(self.linear1(x)))))
 
 
 def encoder_layer(name: str, shape: Shape, feed_forward: int, dropout: float, norm_first: bool) -> nn.Module:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from layer_bench.language import CHECKED, LanguageSizes
+
 CASES = {
     "layer": "the attention layer alone: forward, forward+backward, training step; against the floor",
     "encoder": "a whole encoder layer: forward, forward+backward, training step",
@@ -20,10 +22,12 @@ CASES = {
     "epoch": "a training epoch of the program, against eager PyTorch (bench/train_epoch.py)",
     "lra-table": "a training step of the LRA model, all tasks and kinds of attention: time, memory, published factors",
     "lra-growth": "time and peak memory of an encoder layer over the length, all kinds of attention",
+    "language-step": "a training step of the language model: time and memory, against eager PyTorch",
+    "generation": "text by the language model: time per token after few and many others, to read a prompt, its state",
     "busy": "a training by the program beside two busy processes, against a quiet machine",
 }
-# Of every kind of attention, which takes longer than all the others together: measured when they are asked for.
-LONG_CASES = ("lra-table", "lra-growth")
+# They take longer than all the others together: measured when they are asked for.
+LONG_CASES = ("lra-table", "lra-growth", "language-step", "generation")
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,7 @@ class Sizes:
     arena_length: int  # their tokens, at most
     arena_growth: tuple[int, ...]
     arena_steps: int  # that are timed
+    language: LanguageSizes
     limit_size: int  # of the matrices that measure the peak rate
 
 
@@ -99,6 +104,7 @@ FULL = Sizes(
     arena_length=4096,
     arena_growth=tuple(2**power for power in range(9, 17)),
     arena_steps=3,
+    language=LanguageSizes(),
     limit_size=2048,
 )
 
@@ -119,6 +125,17 @@ QUICK = replace(
     epoch_rounds=1,
     arena_batch=4,
     arena_growth=(512, 1024, 2048, 4096),
+    language=LanguageSizes(
+        layers=3,
+        width=256,
+        feed_forward=1024,
+        vocabulary=8000,
+        block=256,
+        rounds=1,
+        positions=(64, 4096, 16_384),
+        softmax_positions=(64, 4096),
+        prompt=2000,
+    ),
     limit_size=1024,
 )
 
@@ -150,6 +167,7 @@ TINY = replace(
     arena_length=64,
     arena_growth=(64,),
     arena_steps=2,
+    language=replace(CHECKED, rounds=2, positions=(4, 32, 64), softmax_positions=(4, 32), prompt=40),
     limit_size=64,
 )
 

@@ -35,11 +35,16 @@ class EagerPrimalAttention(nn.Module):
         self.lam = nn.Parameter(torch.empty(self.heads, rank))
         self.register_buffer("row_number", torch.arange(rows), persistent=False)
 
-    def forward(self, x: Tensor) -> tuple[Tensor, primal.KsvdTerms]:
+    def scores(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """e and r, [B, H, N, s]"""
         rows = self.row_number * (x.shape[1] - 1) // max(len(self.row_number) - 1, 1)
         sampled = split(x[:, rows], self.heads).transpose(-1, -2)  # [B, H, d, n]
-        e = F.normalize(split(self.q_proj(x), self.heads), dim=-1) @ (sampled @ self.we)  # [B, H, N, s]
+        e = F.normalize(split(self.q_proj(x), self.heads), dim=-1) @ (sampled @ self.we)
         r = F.normalize(split(self.k_proj(x), self.heads), dim=-1) @ (sampled @ self.wr)
+        return e, r
+
+    def forward(self, x: Tensor) -> tuple[Tensor, primal.KsvdTerms]:
+        e, r = self.scores(x)
         out = self.out_proj(merge(self.score_proj(torch.cat([e, r], dim=-1))))
         lam = self.lam[:, None]
         le, lr = (0.5 * (score * lam).square().sum(-1).mean((1, 2)) for score in (e, r))

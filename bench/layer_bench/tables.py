@@ -8,10 +8,14 @@ from layer_bench import arena_tables
 from layer_bench.goals import Goal
 from layer_bench.results import MEGABYTES, Measurement, Results, quotient
 
-ORDER = ("copy", "floor", "products", "eager", "compile", "softmax", "linear", "beside")
-TITLES = {"beside": "beside others", "compile": "torch.compile", "products": "all products"}
+ORDER = ("copy", "floor", "products", "eager", "compile", "softmax", "linear", "beside", "pass")
+TITLES = {"beside": "beside others", "compile": "torch.compile", "pass": "forward pass", "products": "all products"}
 OWN_TABLES = {"lra-table": arena_tables.table, "lra-growth": arena_tables.growth_table}
-LENGTH_NAMES = {"decode": "position", "threads": "threads"}  # what the length of a case is, when not N
+LENGTH_NAMES = {
+    "decode": "position",
+    "generation": "tokens",
+    "threads": "threads",
+}  # what the length of a case is, when not N
 
 
 def quantity(value: float, unit: str) -> str:

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "measure.h"
+
 namespace primal::bench {
 
 struct JobOptions {
@@ -14,14 +16,6 @@ struct JobOptions {
   int64_t rank = 20;                  ///< of primal layers
   int64_t accumulate = 1;             ///< batches of a step
   bool pairs = false;                 ///< an example is two sequences
-};
-
-class Job {
- public:
-  virtual ~Job() = default;
-  /// Works once on so many examples, which are made here: they are not part of what is measured.
-  virtual void prepare(int64_t examples) = 0;
-  virtual void run() = 0;
 };
 
 /// Forward, loss with its KSVD term, backward, step of AdamW: as the program trains with the presets lra/*, but without

@@ -4,20 +4,15 @@
 #include <ATen/Context.h>
 #include <torch/utils.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
-#include <nlohmann/json.hpp>
 
-#include "base/exception.h"
-#include "base/waiting_threads.h"
-#include "kernels/cpu_target.h"
-#include "lra_step/measure.h"
+#include "lra_step/jobs.h"
+#include "measure.h"
+#include "program.h"
 #include "train/compute_threads.h"
 
 namespace {
 
-constexpr int kWrongUsage = 2, kDoesNotFit = 3;
 constexpr int64_t kShortTokens = 128;  // of the first calls, whose memory does not count
 
 struct Arguments {
@@ -57,29 +52,15 @@ primal::bench::Measured measure(const Arguments& given) {
       given.limits);
 }
 
-int complain(const std::exception& error) {
-  std::fprintf(stderr, "bench_lra_step: %s\n", primal::base::in_one_line(error).c_str());
-  return primal::base::is_out_of_memory(error) ? kDoesNotFit : kWrongUsage;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Time and memory of a kind of attention in the Long Range Arena model.", "bench_lra_step");
   Arguments given;
   add_options(app, given);
-  try {
-    app.parse(argc, argv);
-    primal::base::limit_spinning(argv);
-    primal::kernels::use_cpu_target_of_environment();
+  return primal::bench::run_program(app, argc, argv, [&] {
     const primal::bench::Measured measured = measure(given);
-    const nlohmann::json line = {
+    return nlohmann::json{
         {"examples", measured.examples}, {"seconds", measured.seconds}, {"megabytes", measured.megabytes}};
-    std::puts(line.dump().c_str());
-    return 0;
-  } catch (const CLI::CallForHelp& help) {
-    return app.exit(help);
-  } catch (const std::exception& error) {
-    return complain(error);
-  }
+  });
 }

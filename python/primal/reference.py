@@ -300,6 +300,20 @@ def ksvd_objective(le: Tensor, lr: Tensor, tr: Tensor) -> Tensor:
     return le + lr - tr
 
 
+def linear_cross_entropy(
+    hidden: Tensor, weight: Tensor, targets: Tensor, ignore_index: int = -100, label_smoothing: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    """The summed loss [] and -log p(target) [T], with all logits; arguments as of `primal.linear_cross_entropy`."""
+    inner = torch.promote_types(hidden.dtype, torch.float32)
+    with _without_autocast(hidden.device.type):
+        logits = F.linear(hidden.to(inner), weight.to(inner))
+        loss = F.cross_entropy(
+            logits, targets, ignore_index=ignore_index, label_smoothing=label_smoothing, reduction="sum"
+        )
+        nll = F.cross_entropy(logits.detach(), targets, ignore_index=ignore_index, reduction="none")
+    return loss, nll
+
+
 def _valid(x: Tensor, padding_mask: Tensor | None) -> Tensor:
     if padding_mask is None:
         return torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)

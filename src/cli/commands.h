@@ -18,6 +18,7 @@ void add_bench(CLI::App& app, Command& chosen);
 void add_data(CLI::App& app, Command& chosen);
 void add_data_make(CLI::App& data, Command& chosen);
 void add_eval(CLI::App& app, Command& chosen);
+void add_generate(CLI::App& app, Command& chosen);
 void add_info(CLI::App& app, Command& chosen);
 void add_predict(CLI::App& app, Command& chosen);
 void add_report(CLI::App& app, Command& chosen);

@@ -41,22 +41,24 @@ int make(const tasks::DataMaker& maker, Options& options) {
 
 void add_flag(CLI::App& command, const tasks::MakeFlag& flag, std::map<std::string, std::string>& options) {
   const std::string name = "--" + flag.name;
+  const auto take = [&options, key = flag.name](const std::string& value) { options[key] = value; };
+  if (!flag.value.empty()) {
+    command.add_option_function<std::string>(name, take, flag.help)->type_name(flag.value);
+    return;
+  }
   if (flag.values.empty()) {
     command.add_flag_callback(
         name, [&options, key = flag.name] { options[key] = "on"; }, flag.help);
     return;
   }
-  command
-      .add_option_function<std::string>(
-          name, [&options, key = flag.name](const std::string& value) { options[key] = value; },
-          flag.help + "; default " + flag.values.front())
+  command.add_option_function<std::string>(name, take, flag.help + "; default " + flag.values.front())
       ->check(CLI::IsMember(flag.values));
 }
 
 }  // namespace
 
 void add_data_make(CLI::App& data, Command& chosen) {
-  CLI::App* command = data.add_subcommand("make", "make a set that needs no download");
+  CLI::App* command = data.add_subcommand("make", "make a set; language/enwik8 is downloaded, no other");
   command->require_subcommand(1);
   command->footer("Example:\n  primal data make lra/listops --seed 1 --output data/lra/listops");
   for (const tasks::Family& family : tasks::families()) {

@@ -85,6 +85,7 @@ int main(int argc, char** argv) {
   primal::cli::add_sweep(app, chosen);
   primal::cli::add_data(app, chosen);
   primal::cli::add_bench(app, chosen);
+  primal::cli::add_generate(app, chosen);
   primal::cli::add_info(app, chosen);
   primal::cli::add_verify(app, chosen);
   try {

@@ -21,10 +21,11 @@ void EncoderImpl::reset() {
 // The output of a layer that is not the last is read by the next ones, but for tokens that all of them leave out: the
 // attention and what mixes tokens before it go by the same rule.
 EncoderMasks EncoderImpl::masks_of(size_t index, const EncoderMasks& masks) const {
+  if (!options_[index].masked) return {};
   if (!masks.unread || index + 1 == layers->size()) return masks;
   if (!masks.padding) return {};
   for (size_t next = index + 1; next < layers->size(); ++next) {
-    if (layer(next).attention->sees_padding()) return {.padding = masks.padding};
+    if (!options_[next].masked || layer(next).attention->sees_padding()) return {.padding = masks.padding};
   }
   return {.padding = masks.padding, .unread = *masks.padding & *masks.unread};
 }
@@ -52,7 +53,9 @@ torch::Tensor EncoderImpl::step(torch::Tensor tokens, EncoderState& state,
         c10::str("encoder: the state is of ", state.layers.size(), " layers, the encoder has ", layers->size()));
   }
   const torch::NoGradGuard no_grad;
-  for (size_t i = 0; i < layers->size(); ++i) tokens = layer(i).step(tokens, state.layers[i], padding);
+  for (size_t i = 0; i < layers->size(); ++i) {
+    tokens = layer(i).step(tokens, state.layers[i], options_[i].masked ? padding : std::nullopt);
+  }
   return norm(tokens);
 }
 

@@ -22,6 +22,11 @@ struct EncoderState {
   std::vector<EncoderLayerState> layers;
 };
 
+/// By layer: "layers.0.attention.q_sum", "layers.0.mixing.sums".
+StateTensors tensors_of(const EncoderState& state);
+/// The way back, into a fresh state of the same encoder. Throws Error for what is missing, too much or of another form.
+void load(EncoderState& state, const StateTensors& tensors);
+
 /// The layers one after another, then a final norm.
 class EncoderImpl : public torch::nn::Cloneable<EncoderImpl> {
  public:

@@ -30,6 +30,7 @@ struct EncoderLayerOptions {
   int64_t memory_scales = 4;
   int64_t memory_tokens = 0;  ///< 0: attention.tokens, or 1024 if that is not known
   int64_t kernel = 0;
+  bool masked = true;  ///< an encoder tells the layer which tokens are padded; the published causal layers never know
 };
 
 /// Both [B, N] bool.

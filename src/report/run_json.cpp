@@ -1,15 +1,18 @@
 #include "report/run_json.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "analysis/findings.h"
 #include "base/statistics.h"
 #include "report/case_json.h"
 #include "report/page.h"
+#include "report/text_json.h"
 #include "run/case_details.h"
 #include "run/classification.h"
 #include "run/target_errors.h"
+#include "run/text_details.h"
 
 namespace primal::report {
 namespace {
@@ -98,13 +101,16 @@ void add_classes(Json& json, const run::ClassDetails& details, double accuracy) 
   }
 }
 
+/// Of tokens, for instance: people want all digits of it.
+bool is_count(double value) { return std::isfinite(value) && value == std::trunc(value) && std::abs(value) < 1e15; }
+
 /// The details that the page knows how to draw; of the other numbers it makes a table.
 Json test_json(const run::Result& result) {
   if (!result.test) return {{"score", nullptr}, {"also", Json::object()}};
   const run::Evaluation& test = *result.test;
   Json json = {{"score", rounded(test.score)}, {"loss", test.loss ? rounded(*test.loss) : Json()}};
   Json also = Json::object();
-  for (const auto& [name, value] : test.also) also[name] = rounded(value);
+  for (const auto& [name, value] : test.also) also[name] = is_count(value) ? Json(value) : rounded(value);
   if (const auto macro_f1 = test.also.find("macro_f1"); macro_f1 != test.also.end()) {
     json["macroF1"] = rounded(macro_f1->second);
     also.erase("macro_f1");
@@ -116,6 +122,7 @@ Json test_json(const run::Result& result) {
   }
   json["also"] = also;
   add_cases(json, run::case_details(test));
+  add_text_details(json, run::text_details(test));
   return json;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/base64.h"
 #include "base/json_fields.h"
+#include "run/detail_lists.h"
 
 namespace primal::run {
 
@@ -47,13 +48,6 @@ Json text_json(const TextCase& text) {
   return json;
 }
 
-template <typename Item>
-void put_list(Evaluation& evaluation, const char* key, const std::vector<Item>& items, Json (*json_of)(const Item&)) {
-  if (items.empty()) return;
-  Json& list = evaluation.details[key] = Json::array();
-  for (const Item& item : items) list.push_back(json_of(item));
-}
-
 ReferenceLine line_from(const base::Fields& fields) { return {fields.text("name"), fields.number("score")}; }
 
 CaseGroup group_from(const base::Fields& fields) {
@@ -92,17 +86,6 @@ PictureCase picture_from(const base::Fields& fields) {
 }
 
 TextCase text_from(const base::Fields& fields) { return {answer_from(fields), fields.texts("texts")}; }
-
-template <typename Item>
-std::vector<Item> list_from(const Evaluation& evaluation, const std::string& where, const char* key,
-                            Item (*item_from)(const base::Fields&)) {
-  std::vector<Item> items;
-  if (!evaluation.details.contains(key)) return items;
-  for (const base::Fields& fields : base::Fields(evaluation.details, where).objects(key)) {
-    items.push_back(item_from(fields));
-  }
-  return items;
-}
 
 }  // namespace
 

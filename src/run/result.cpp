@@ -11,6 +11,7 @@
 #include "run/case_details.h"
 #include "run/classification.h"
 #include "run/target_errors.h"
+#include "run/text_details.h"
 
 namespace primal::run {
 
@@ -92,6 +93,7 @@ Result parse_result(std::string_view text, const std::string& file) {
     class_details(*result.test, file + ": test");
     case_details(*result.test, file + ": test");
     target_errors(*result.test, file + ": test");
+    text_details(*result.test, file + ": test");
   }
   result.seconds = fields.number_if_any("seconds");
   result.tokens_per_second = fields.number_if_any("tokens_per_second");

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "tasks/family.h"
+#include "tasks/language/family.h"
 #include "tasks/lra/family.h"
 #include "tasks/time_series/family.h"
 
@@ -11,6 +12,7 @@ std::span<const Family> families() {
   static const std::array all = {
       time_series_family(),
       lra_family(),
+      language_family(),
   };
   return all;
 }

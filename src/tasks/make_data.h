@@ -14,11 +14,12 @@
 
 namespace primal::tasks {
 
-/// An option of one maker: --border-rule strict|relaxed, or a switch without a value.
+/// An option of one maker: --border-rule strict|relaxed, --train FILE, or a switch without a value.
 struct MakeFlag {
   std::string name;  ///< "border-rule"
   std::string help;
-  std::vector<std::string> values{};  ///< the first is the default; empty: a switch
+  std::vector<std::string> values{};  ///< the first is the default; empty: any, or a switch
+  std::string value{};                ///< what any value is, "FILE"; empty: a switch if there are no values
 };
 
 struct MakeRequest {

@@ -97,7 +97,7 @@ Outcome refit(const Config& config, const Outcome& chosen, Task& task, RunDirect
 // RUN/best and data.json are what eval and predict read.
 void keep_refitted(Task& task, RunDirectory& run) {
   write_facts(task, run);
-  train::save_checkpoint(run.path(), "best", {train::tensors_of(task.model()), {}, "{\"refit\": true}"});
+  train::save_checkpoint(run.path(), "best", {models::tensors_of(task.model()), {}, "{\"refit\": true}"});
 }
 
 run::Result result_of(const Config& config, const Task& task, const Outcome& outcome) {

@@ -24,8 +24,8 @@ Trained open_trained(const fs::path& run, const std::string& data, int64_t threa
       trained.resolved.family->open(config, {.search = data_search_path(data),
                                              .hold_out = config.run.protocol == Protocol::honest && !config.run.refit,
                                              .facts = run / "data.json"});
-  train::load_tensors(trained.task->model(), train::load_checkpoint(run / "best").model,
-                      (run / "best" / "model.safetensors").string());
+  models::load_tensors(trained.task->model(), train::load_checkpoint(run / "best").model,
+                       (run / "best" / "model.safetensors").string());
   trained.task->model().eval();
   return trained;
 }

@@ -1,17 +1,15 @@
 // Checkpoints: RUN/checkpoints/step-N/{model.safetensors, optimizer.safetensors, state.json}, all or nothing.
 #pragma once
 
-#include <torch/nn/module.h>
-#include <torch/types.h>
-
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 
+#include "models/module_tensors.h"
+
 namespace primal::train {
 
-using Tensors = std::map<std::string, torch::Tensor>;
+using models::Tensors;
 
 struct Checkpoint {
   Tensors model;
@@ -31,13 +29,5 @@ std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::pa
 
 /// Removes all but the newest.
 void remove_old_checkpoints(const std::filesystem::path& folder, int64_t kept);
-
-/// Parameters and buffers by name.
-Tensors tensors_of(const torch::nn::Module& module);
-/// The tensor NAME, which must be there, in the shape and dtype of `like`. Throws Error that `file` begins.
-torch::Tensor tensor_like(const Tensors& tensors, const std::string& name, const torch::Tensor& like,
-                          const std::string& file);
-/// Copies values into the module. Names, shapes and dtypes must be those of the module; `file` begins the message.
-void load_tensors(torch::nn::Module& module, const Tensors& tensors, const std::string& file);
 
 }  // namespace primal::train

@@ -177,7 +177,7 @@ void Trainer::Loop::load(const std::filesystem::path& path) {
   Read read = read_checkpoint(path, problem_.metric(), order_);
   with_advice("config.toml or the data are not those of this checkpoint", [&] {
     const std::string optimizer_file = (path / "optimizer.safetensors").string();
-    load_tensors(problem_.model(), read.tensors.model, (path / "model.safetensors").string());
+    models::load_tensors(problem_.model(), read.tensors.model, (path / "model.safetensors").string());
     const auto generator = read.tensors.optimizer.extract(kGenerator);
     average_.load_state(read.tensors.optimizer, optimizer_file);
     optimizer_.load_state(read.tensors.optimizer);
@@ -197,7 +197,7 @@ void Trainer::Loop::restore_best() {
                 std::to_string(state_.best.step) + " was chosen; resume with train.length=\"" + std::to_string(step) +
                 " steps\" or more");
   }
-  load_tensors(problem_.model(), best.model, path.string());
+  models::load_tensors(problem_.model(), best.model, path.string());
 }
 
 void Trainer::Loop::give_up(const std::string& reason) { throw base::Failure(reason + "; " + plan_.advice); }
@@ -205,7 +205,7 @@ void Trainer::Loop::give_up(const std::string& reason) { throw base::Failure(rea
 void Trainer::Loop::save() {
   if (saved_step_ == state_.step) return;
   state_.metric_bytes = run_.metric_bytes();
-  Checkpoint checkpoint{tensors_of(problem_.model()), optimizer_.state(), to_text(state_, problem_.metric())};
+  Checkpoint checkpoint{models::tensors_of(problem_.model()), optimizer_.state(), to_text(state_, problem_.metric())};
   checkpoint.optimizer.merge(average_.state());
   checkpoint.optimizer[kGenerator] = at::detail::getDefaultCPUGenerator().get_state();
   save_checkpoint(run_.checkpoints(), "step-" + std::to_string(state_.step), checkpoint);
@@ -338,7 +338,7 @@ void Trainer::Loop::evaluate() {
                                 {"step", state_.step},
                                 {"split", split},
                                 {"evaluation", to_json(evaluation, problem_.metric())}};
-  save_checkpoint(run_.path(), "best", {tensors_of(problem_.model()), {}, facts.dump(2)});
+  save_checkpoint(run_.path(), "best", {models::tensors_of(problem_.model()), {}, facts.dump(2)});
 }
 
 Outcome Trainer::Loop::run() {

@@ -54,7 +54,7 @@ void WeightAverage::load_state(Tensors& state, const std::string& file) {
   std::vector<torch::Tensor> loaded;
   for (size_t i = 0; i < names_.size(); ++i) {
     const std::string key = key_of(names_[i]);
-    loaded.push_back(tensor_like(state, key, averages_[i], file));
+    loaded.push_back(models::tensor_like(state, key, averages_[i], file));
     state.erase(key);
   }
   copy(loaded, averages_);

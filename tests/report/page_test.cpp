@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <numbers>
 #include <regex>
 
 #include "report/page_files.h"
@@ -143,9 +144,39 @@ TEST_F(ReportPage, HostileCasesStayText) {
 
 TEST_F(ReportPage, ARunOfAnEarlierVersionHasNoCases) {
   const nlohmann::json data = data_of(report_page({load_run(FakeRun().write(folder))}));
-  for (const char* key : {"referenceLines", "groups", "pictures", "texts"}) {
+  for (const char* key : {"referenceLines", "groups", "pictures", "texts", "byPlace", "mostSurprising", "samples"}) {
     EXPECT_EQ(data["runs"][0]["result"]["test"][key], nlohmann::json::array()) << key;
   }
+}
+
+/// A run of a language model, with texts as bad as can be.
+FakeRun run_with_tokens() {
+  const std::string hostile = primal::tests::kHostileNames[0];
+  FakeRun fake;
+  nlohmann::json& test = fake.result["test"];
+  test["tokens"] = 1234567.0;
+  test["by_place"] = {{{"from", 0}, {"to", 3}, {"loss", 2 * std::numbers::ln2}}};
+  test["most_surprising"] = {{{"texts", {hostile, "\n"}}, {"nll", {std::numbers::ln2, nullptr}}}};
+  test["least_surprising"] = {{{"texts", {"of"}}, {"nll", {0.0}}}};
+  test["samples"] = {{{"prompt", "Once"}, {"text", hostile}}};
+  return fake;
+}
+
+TEST_F(ReportPage, HoldsTokensInBits) {
+  const nlohmann::json data = data_of(report_page({load_run(run_with_tokens().write(folder))}));
+  const auto& test = data["runs"][0]["result"]["test"];
+  EXPECT_EQ(test["byPlace"], nlohmann::json({{{"from", 0}, {"to", 3}, {"bits", 2.0}}}));
+  EXPECT_EQ(test["mostSurprising"][0]["texts"], nlohmann::json({primal::tests::kHostileNames[0], "\n"}));
+  EXPECT_EQ(test["mostSurprising"][0]["bits"], nlohmann::json({1.0, nullptr}));
+  EXPECT_EQ(test["leastSurprising"][0]["texts"], nlohmann::json({"of"}));
+  EXPECT_EQ(test["samples"][0]["prompt"], "Once");
+  EXPECT_EQ(test["also"], nlohmann::json({{"tokens", 1234567.0}})) << "a count keeps all its digits";
+}
+
+TEST_F(ReportPage, HostileTokensStayText) {
+  const std::string page = report_page({load_run(run_with_tokens().write(folder))});
+  EXPECT_EQ(page.find("<script>alert"), page.npos);
+  EXPECT_EQ(count(page, "<script"), count(page, "</script>"));
 }
 
 TEST_F(ReportPage, AsksForNothingFromOutside) {

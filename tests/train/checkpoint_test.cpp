@@ -87,23 +87,6 @@ TEST_F(CheckpointTest, OlderOnesHaveNoChecksums) {
   EXPECT_EQ(load_checkpoint(folder / "step-1").model.size(), 1u);
 }
 
-TEST_F(CheckpointTest, TensorsMustBeThoseOfTheModel) {
-  torch::nn::Linear model(3, 2);
-  Tensors tensors = tensors_of(*model);
-  EXPECT_EQ(tensors.size(), 2u);
-  tensors["bias"] = torch::ones({3});
-  EXPECT_EQ(error_of([&] { load_tensors(*model, tensors, "f"); }),
-            "f: tensor bias is Float [3], the model needs Float [2]");
-  tensors.erase("bias");
-  EXPECT_EQ(error_of([&] { load_tensors(*model, tensors, "f"); }), "f: tensor bias is missing");
-  tensors["bias"] = torch::full({2}, 7.f);
-  tensors["more"] = torch::ones({1});
-  EXPECT_EQ(error_of([&] { load_tensors(*model, tensors, "f"); }), "f: tensor more is not part of this model");
-  tensors.erase("more");
-  load_tensors(*model, tensors, "f");
-  EXPECT_TRUE(tests::same(model->bias.detach(), torch::full({2}, 7.f)));
-}
-
 using RunDirectoryTest = CheckpointTest;
 
 TEST_F(RunDirectoryTest, HoldsOneRunAndOneProcess) {

@@ -16,12 +16,13 @@ const SUBJECTS = [
   { name: "compile", label: "torch.compile", color: "series-5", about: "eager, compiled" },
   { name: "linear", label: "linear", color: "series-3", about: "linear attention, elu + 1" },
   { name: "softmax", label: "softmax", color: "series-4", about: "scaled_dot_product_attention" },
+  { name: "pass", label: "forward pass", color: "series-6", about: "of the model over as many tokens" },
 ];
 const LONGEST_BAR = 4; // multiples of ours; longer bars are cut
 
 const microseconds = (value) => (isNumber(value) ? `${figure(value)} µs` : "–");
 const times = (value) => (isNumber(value) ? `${value >= 100 ? whole(value) : value.toFixed(2)} ×` : "–");
-const placeOf = (m) => (m.length === 0 ? m.what : `${m.what}, ${{ decode: "position", threads: "threads" }[m.case] ?? "N"} = ${whole(m.length)}`);
+const placeOf = (m) => (m.length === 0 ? m.what : `${m.what}, ${{ decode: "position", generation: "tokens", threads: "threads" }[m.case] ?? "N"} = ${whole(m.length)}`);
 
 function quantity(m, value) {
   if (m.unit === "MB") return value >= 1 ? memory(value) : `${figure(1024 * value)} kB`;

@@ -49,6 +49,8 @@ class TextCoder {
   /// of a character: see TextDecoder.
   virtual std::string text_of(int32_t id, std::optional<int32_t> before) const = 0;
   std::string decode(std::span<const int32_t> ids) const;
+  /// Whether a text can have this id: not padding, nor one that fills the vocabulary up.
+  virtual bool is_written(int32_t id) const { return id == end() || !text_of(id, std::nullopt).empty(); }
 
   /// All that coder_from_json() needs to make it again; goes into data.json of a run.
   virtual nlohmann::json to_json() const = 0;

@@ -125,6 +125,7 @@ void TokenStream::parse(std::string_view file, std::string_view name, std::strin
   counts_ = {.bytes = head.bytes, .words = head.words, .unknown = head.unknown};
   check_starts(name);
   if (base::crc32c(ids_) != head.ids_sum) base::fail(name, "the ids are damaged: their checksum does not fit");
+  checksum_ = head.ids_sum;
   check_range(name);
 }
 

@@ -50,6 +50,7 @@ class TokenStream {
   int64_t size() const { return tokens_; }            ///< tokens
   int64_t vocabulary() const { return vocabulary_; }  ///< ids that the coder has
   const TextCounts& counts() const { return counts_; }
+  uint32_t checksum() const { return checksum_; }  ///< of the ids
   int64_t documents() const { return documents_; }
   int64_t document_start(int64_t document) const;  ///< its first token; size() for document == documents()
 
@@ -72,6 +73,7 @@ class TokenStream {
   std::string_view starts_, ids_;
   int64_t tokens_ = 0, vocabulary_ = 0, documents_ = 0;
   bool is_wide_ = false;  // 4 bytes per id
+  uint32_t checksum_ = 0;
   TextCounts counts_;
 };
 

@@ -29,6 +29,7 @@ class WordCoder final : public TextCoder {
   /// A blank between two words of a line; none before the end of a line, which is '\n'. <s> and <pad> have no text, an
   /// unused id is "<unused 0>", which no word can be as it has a blank.
   std::string text_of(int32_t id, std::optional<int32_t> before) const override;
+  bool is_written(int32_t id) const override { return id >= kEnd && id < kFirstWord + words(); }
   nlohmann::json to_json() const override;
 
   int64_t words() const { return std::ssize(words_); }

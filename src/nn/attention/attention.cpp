@@ -28,4 +28,18 @@ void Attention::need_causal() const {
 
 void Attention::fail(const std::string& what) const { throw Error(options_.kind + "_attention: " + what); }
 
+torch::Tensor state_tensor(const StateTensors& tensors, const std::string& name, at::ScalarType dtype,
+                           at::IntArrayRef sizes) {
+  const auto found = tensors.find(name);
+  if (found == tensors.end()) throw Error("the state has no tensor " + name);
+  const torch::Tensor& given = found->second;
+  bool fits = given.scalar_type() == dtype && given.dim() == std::ssize(sizes);
+  for (int64_t i = 0; fits && i < given.dim(); ++i) fits = sizes[i] == -1 || given.size(i) == sizes[i];
+  if (!fits) {
+    throw Error(c10::str("tensor ", name, " of the state: expected ", sizes, " ", dtype, ", got ", given.sizes(), " ",
+                         given.scalar_type()));
+  }
+  return given.clone();
+}
+
 }  // namespace primal::nn

@@ -7,6 +7,7 @@
 
 #include <torch/nn/module.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -113,13 +114,27 @@ struct AttentionResult {
   std::optional<KsvdTerms> terms{};  ///< of a primal attention
 };
 
+/// A state by the names of its parts, for a file.
+using StateTensors = std::map<std::string, torch::Tensor>;
+
 /// What an attention remembers of the tokens that it has stepped over. Each kind has its own.
 struct AttentionState {
   AttentionState() = default;
   AttentionState(const AttentionState&) = delete;
   AttentionState& operator=(const AttentionState&) = delete;
   virtual ~AttentionState() = default;
+
+  /// They share memory with the state.
+  virtual StateTensors tensors() const = 0;
+  /// Of a fresh state: takes what tensors() gave for a state of the same attention and as many sequences. Throws Error
+  /// if it is not of that form.
+  virtual void load(const StateTensors& tensors) = 0;
 };
+
+/// The tensor of that name, or an Error unless it has the dtype of `like` and its sizes, -1 meaning any. Not the tensor
+/// of the file itself, which must not be written to.
+torch::Tensor state_tensor(const StateTensors& tensors, const std::string& name, at::ScalarType dtype,
+                           at::IntArrayRef sizes);
 
 /// Not a module itself, so that the parameters are called attention.q_proj and not attention.inner.q_proj.
 class Attention {

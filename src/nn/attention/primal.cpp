@@ -25,6 +25,16 @@ PrimalAttentionOptions layer_options(const AttentionOptions& o) {
 struct SumsOfThePast : AttentionState {
   explicit SumsOfThePast(State first) : sums(std::move(first)) {}
 
+  StateTensors tensors() const override {
+    return {{"q_sum", sums.q_sum}, {"k_sum", sums.k_sum}, {"count", sums.count}};
+  }
+  void load(const StateTensors& tensors) override {
+    const auto like = [&](const char* name, const torch::Tensor& now) {
+      return state_tensor(tensors, name, now.scalar_type(), now.sizes());
+    };
+    sums = {.q_sum = like("q_sum", sums.q_sum), .k_sum = like("k_sum", sums.k_sum), .count = like("count", sums.count)};
+  }
+
   State sums;
 };
 

@@ -16,7 +16,8 @@ torch::Tensor looked_at_before(int64_t rows, int64_t tokens, const std::optional
   const torch::Tensor past = key.le(query).view({1, 1, rows, tokens});
   if (!padding) return past;
   // A softmax over nothing is NaN: a token before the first real one looks at itself.
-  return past.logical_and(padding->logical_not().unsqueeze(1).unsqueeze(1)).logical_or(key.eq(query));
+  const torch::Tensor looked_at = past.logical_and(padding->logical_not().unsqueeze(1).unsqueeze(1));
+  return looked_at.logical_or(looked_at.any(-1, /*keepdim=*/true).logical_not().logical_and(key.eq(query)));
 }
 
 // The same where tokens see both ways: [B, 1, 1, N].
@@ -35,8 +36,6 @@ torch::Tensor published_mask(const torch::Tensor& padding, const torch::Tensor& 
 
 SoftmaxAttentionImpl::SoftmaxAttentionImpl(AttentionOptions options) : options_(std::move(options)) {
   check_options("softmax", options_);
-  if (options_.causal && is_masked_as_published())
-    throw Error("softmax_attention: published masks are of layers that see both ways");
   reset();
 }
 
@@ -66,11 +65,10 @@ torch::Tensor SoftmaxAttentionImpl::output(const torch::Tensor& mixed, const std
 torch::Tensor SoftmaxAttentionImpl::forward(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) {
   const bool masked = padding && (options_.padding == Padding::respect || is_masked_as_published());
   std::optional<torch::Tensor> looked_at;
-  if (masked && is_masked_as_published()) {
-    looked_at = published_mask(*padding, x);
+  if (masked && options_.causal) {
+    looked_at = looked_at_before(x.size(1), x.size(1), padding, x.device());
   } else if (masked) {
-    looked_at =
-        options_.causal ? looked_at_before(x.size(1), x.size(1), padding, x.device()) : looked_at_anywhere(*padding);
+    looked_at = is_masked_as_published() ? published_mask(*padding, x) : looked_at_anywhere(*padding);
   }
   return output(at::scaled_dot_product_attention(heads(q_proj(x)), heads(k_proj(x)), heads(v_proj(x)), looked_at,
                                                  is_training() ? options_.dropout : 0.0,
@@ -102,9 +100,28 @@ torch::Tensor SoftmaxAttentionImpl::step(const torch::Tensor& tokens, KeyValueCa
 namespace {
 
 struct SoftmaxState : AttentionState {
-  explicit SoftmaxState(int64_t batch) : past(batch) {}
+  SoftmaxState(const AttentionOptions& options, int64_t batch, at::ScalarType of_layer)
+      : past(batch), heads(options.heads), head_width(options.width / options.heads), dtype(of_layer) {}
+
+  StateTensors tensors() const override {
+    if (past.tokens() == 0) return {};
+    StateTensors all{{"keys", past.keys()}, {"values", past.values()}};
+    if (const auto padding = past.padding()) all["padding"] = *padding;
+    return all;
+  }
+  void load(const StateTensors& tensors) override {
+    if (tensors.empty()) return;
+    const torch::Tensor keys = state_tensor(tensors, "keys", dtype, {past.batch(), heads, -1, head_width});
+    std::optional<torch::Tensor> padding;
+    if (tensors.contains("padding")) {
+      padding = state_tensor(tensors, "padding", at::kBool, {past.batch(), keys.size(2)});
+    }
+    past.append(keys, state_tensor(tensors, "values", dtype, keys.sizes()), padding);
+  }
 
   KeyValueCache past;
+  int64_t heads, head_width;
+  at::ScalarType dtype;
 };
 
 class SoftmaxKind : public Attention {
@@ -120,7 +137,7 @@ class SoftmaxKind : public Attention {
 
   std::unique_ptr<AttentionState> initial_state(int64_t batch) const override {
     need_causal();
-    return std::make_unique<SoftmaxState>(batch);
+    return std::make_unique<SoftmaxState>(options(), batch, layer_->q_proj->weight.scalar_type());
   }
 
   torch::Tensor step(const torch::Tensor& tokens, AttentionState& state,

@@ -97,6 +97,24 @@ namespace {
 struct MixingState : AttentionState {
   MixingState(std::string of_kind, int64_t of_sequences) : kind(std::move(of_kind)), batch(of_sequences) {}
 
+  StateTensors tensors() const override {
+    StateTensors all;
+    for (size_t i = 0; i < past.size(); ++i) all["past." + std::to_string(i)] = past[i];
+    return all;
+  }
+  // What a kind keeps is its own affair, but every part of it has a row per sequence.
+  void load(const StateTensors& tensors) override {
+    past.clear();
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const std::string name = "past." + std::to_string(i);
+      const auto found = tensors.find(name);
+      if (found == tensors.end()) throw Error("the state has no tensor " + name);
+      std::vector<int64_t> sizes(static_cast<size_t>(found->second.dim()), -1);
+      if (!sizes.empty()) sizes.front() = batch;
+      past.push_back(state_tensor(tensors, name, found->second.scalar_type(), sizes));
+    }
+  }
+
   std::string kind;
   int64_t batch;
   Past past;

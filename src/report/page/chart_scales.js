@@ -29,6 +29,13 @@ function symlogTicks(scale, unit) {
   return shown.sort((a, b) => a - b).map((value) => ({ value }));
 }
 
+/** From low, which is above zero, to high. */
+function powersOfTwo(low, high) {
+  const powers = [];
+  for (let power = 2 ** Math.ceil(Math.log2(low)); power <= high; power *= 2) powers.push(power);
+  return powers;
+}
+
 /** Figures that are never negative start at zero, others get some air. */
 function rangeOf(spec, scale) {
   if (spec.yRange) return spec.yRange;
@@ -52,6 +59,11 @@ function axesOf(spec, scale, unit) {
   if (scale === "symlog") y.afterBuildTicks = (axis) => { axis.ticks = symlogTicks(axis, unit); };
   const xTicks = spec.realX ? { ...ticks, callback: tickFigure } : { ...ticks, precision: 0 };
   const x = { type: "linear", grid: { ...grid, display: false }, ticks: xTicks, ...spec.xRange };
+  if (spec.xLog) {
+    x.type = "logarithmic";
+    x.ticks.callback = tickFigure;
+    x.afterBuildTicks = (axis) => { axis.ticks = powersOfTwo(axis.min, axis.max).map((value) => ({ value })); };
+  }
   x.title = { display: Boolean(spec.xLabel) && !spec.small, text: spec.xLabel, color: themeColor("muted"), font: { size: 11 } };
   if (spec.labels) x.ticks = { ...x.ticks, stepSize: 1, callback: (value) => spec.labels[value] ?? "" };
   return { x, y };

@@ -1,7 +1,8 @@
 // Line charts on Chart.js: theme, scales, marks, text alternatives. A chart is described by a plain object:
 //   {title, note, xLabel, format, scales: ["linear", "log", "symlog"], series: [{label, color, x, y, dash, points, dots, band}],
 //    marks: [{x, label, color, side, low}], levels: [{y, label}], labels (names on the x axis), errors: true, small: true,
-//    realX: true (x are measured, not counted: they may repeat, and the table lists the points of the last series)}
+//    realX: true (x are measured, not counted: they may repeat, and the table lists the points of the last series),
+//    xLog: true (a logarithmic x axis), names: Map (what to call places x that stand for others)}
 "use strict";
 
 const drawnCharts = new Map(); // canvas -> {chart, spec, scale}
@@ -115,7 +116,7 @@ function chartSummary(spec) {
   return `${spec.title}. ${lines.join("; ")}.${levels.length ? ` To compare with: ${levels.join("; ")}.` : ""}`;
 }
 
-const xText = (spec, x) => (spec.realX ? figure(x) : String(x));
+const xText = (spec, x) => spec.names?.get(x) ?? (spec.realX ? figure(x) : String(x));
 
 function pointTable(spec) {
   const { label, x, y } = spec.series.at(-1);
@@ -127,7 +128,7 @@ function placeTable(spec) {
   const places = [...new Set(spec.series.flatMap((line) => line.x))].sort((a, b) => a - b);
   const at = spec.series.map((line) => new Map(line.x.map((x, i) => [x, line.y[i]])));
   const columns = [{ title: spec.xLabel || "", number: true }, ...spec.series.map((line) => ({ title: line.label, number: true }))];
-  const rows = places.map((x) => [spec.labels ? spec.labels[x] : String(x), ...at.map((values) => spec.format(values.get(x)))]);
+  const rows = places.map((x) => [spec.labels ? spec.labels[x] : xText(spec, x), ...at.map((values) => spec.format(values.get(x)))]);
   return dataTable(spec.title, columns, rows);
 }
 

@@ -79,7 +79,7 @@ function scoreCharts(data) {
     const measure = measureOf(metric);
     const isShown = (run) => sameMetric(run.metric, metric);
     const levels = commonLevels(data.runs.filter(isShown));
-    const options = (series) => ({ format: measure.format, tick: measure.tick, yRange: scoreRange(measure, series, levels), levels });
+    const options = (series) => ({ scales: scoreScales(series), format: measure.format, tick: measure.tick, yRange: scoreRange(measure, series, levels), levels });
     return overlayChart(data, capital(measure.name), "score", options, isShown);
   });
 }
@@ -100,7 +100,7 @@ function comparisonSection(data) {
     element("div", { class: "card" }, element("h3", {}, "Runs"), runsTable(data)),
     groupsTable(data),
     element("div", { class: "grid" },
-      scoreCharts(data), overlayChart(data, "Loss", "loss", () => ({ scales: ["linear", "log"] }))),
+      scoreCharts(data), overlayChart(data, "Loss", "loss", () => ({ scales: ["linear", "log"] })), placesOverlay(data.runs, colorOfRun(data))),
     differencesCard(data));
 }
 

@@ -62,8 +62,8 @@ function scoreChart(run) {
   const levels = levelsOf(run);
   const series = [{ label: "training", color: "series-1", x: run.training.step, y: run.training.score }, ...splitSeries(run, "score")];
   return chartFigure({
-    title: capital(measure.name), note: measure.note, xLabel: stepLabel(run.training), marks: bestMark(run, true),
-    format: measure.format, tick: measure.tick, yRange: scoreRange(measure, series, levels), levels, series,
+    title: capital(measure.name), note: measure.note, xLabel: stepLabel(run.training), marks: bestMark(run, !measure.lower),
+    scales: scoreScales(series), format: measure.format, tick: measure.tick, yRange: scoreRange(measure, series, levels), levels, series,
   });
 }
 

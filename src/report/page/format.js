@@ -78,6 +78,13 @@ const isBetter = (measure, a, b) => (measure.lower ? a < b : a > b);
 const withDeviation = (measure, mean, deviation) =>
   isNumber(deviation) ? `${measure.fine(mean)} ± ${measure.fine(deviation)}` : measure.fine(mean);
 
+/** Scores that fall by a factor, as perplexities do, are read from a logarithmic axis. */
+function scoreScales(series) {
+  const scores = series.flatMap((line) => line.y).filter(isNumber);
+  const [low, high] = [Math.min(...scores), Math.max(...scores)];
+  return low > 1 && high > 10 * low ? ["log", "linear"] : ["linear"];
+}
+
 /** The part of the y axis that matters for curves of scores and levels to compare them with. */
 function scoreRange({ usual, lowest, highest }, series, levels = []) {
   const heights = levels.map(({ y }) => y);

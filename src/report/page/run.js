@@ -46,6 +46,12 @@ function rankTile(layers) {
     `of s = ${[...new Set(layers.map((layer) => layer.rank))].join(", ")}${layers.length > 1 ? ", by layer" : ""}`);
 }
 
+/** A number that only its family knows: its key is its name, and a large whole number a count. */
+function alsoTile([key, value]) {
+  const isLarge = Number.isInteger(value) && value >= 1e4;
+  return tile(capital(key.replaceAll("_", " ")), isLarge ? large(value) : figure(value), isLarge ? whole(value) : null);
+}
+
 function tiles(run) {
   const result = run.result;
   if (!result) return run.layers.length ? element("dl", { class: "tiles" }, rankTile(run.layers)) : null;
@@ -54,10 +60,11 @@ function tiles(run) {
   const protocol = run.identity.protocol;
   const { name, format } = measureOf(run.metric);
   return element("dl", { class: "tiles" },
-    tile(`Test ${name}`, format(test.score), `${protocol} protocol: ${result.keptLast ? lastText : protocolText[protocol] ?? ""}${result.refit ? ", after a refit on all of TRAIN" : ""}`, interval),
+    tile(`Test ${name}`, format(test.score), `${protocol} protocol: ${result.keptLast ? lastText : protocolText[protocol] ?? ""}${result.refit ? ", after a refit on all of TRAIN" : ""}`, interval,
+      isNumber(test.loss) && !isNumber(test.macroF1) && !isNumber(test.rmse) ? `test loss ${figure(test.loss)}` : null),
     isNumber(test.macroF1) ? tile("Macro F1", percent(test.macroF1), isNumber(test.loss) ? `test loss ${figure(test.loss)}` : null) : null,
     isNumber(test.rmse) ? tile("Test error", figure(test.rmse), `root mean square; mean absolute ${figure(test.mae)}`) : null,
-    Object.entries(test.also).map(([key, value]) => tile(capital(key.replaceAll("_", " ")), figure(value))),
+    Object.entries(test.also).map(alsoTile),
     result.best ? tile(result.keptLast ? "Last weights" : "Best weights", capital(result.best.split(" of ")[0]), `of ${result.best.split(" of ")[1]}`,
       isNumber(result.validationScore) ? `validation ${name} ${format(result.validationScore)}` : null) : null,
     rankTile(run.layers),
@@ -88,5 +95,5 @@ function configSection(run) {
 
 /** Everything below the header. */
 function runSections(run) {
-  return [tiles(run), findingsSection(run), curvesSection(run), confusionSection(run), groupsSection(run), picturesSection(run), textsSection(run), targetsSection(run), spectrumSection(run), memorySection(run), configSection(run)].filter(Boolean);
+  return [tiles(run), findingsSection(run), curvesSection(run), confusionSection(run), groupsSection(run), picturesSection(run), textsSection(run), placesSection(run), passagesSection(run), samplesSection(run), targetsSection(run), spectrumSection(run), memorySection(run), configSection(run)].filter(Boolean);
 }

@@ -1,4 +1,4 @@
-#include "lra_step/measure.h"
+#include "measure.h"
 
 #include <chrono>
 #include <cstdlib>  // defines __GLIBC__
@@ -18,12 +18,6 @@ constexpr int64_t kPilot = 2;      // examples from which those that follow are 
 constexpr double kShortest = 0.2;  // s: quick steps are timed for at least as long
 constexpr double kLongest = 3;     // multiples of Limits::step_seconds after which no further step is timed
 constexpr double kMegabyte = 1024 * 1024;
-
-double seconds_of(Job& job) {
-  const auto start = std::chrono::steady_clock::now();
-  job.run();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 // Blocks from 64 KiB on go back to the system when they are freed, so that holes between blocks do not count: with them
 // half a batch would take up to two thirds of the memory of a whole one.
@@ -46,7 +40,7 @@ int64_t examples_within(const Limits& limits, Job& job, double before) {
   if (limits.examples <= kPilot) return limits.examples;
   job.prepare(kPilot);
   job.run();
-  const double seconds = seconds_of(job) / kPilot;
+  const double seconds = seconds_of([&] { job.run(); }) / kPilot;
   const double gigabytes = (resident_peak_megabytes() - before) / 1024 / kPilot;
   int64_t examples = limits.examples;
   const auto is_too_much = [&] {
@@ -64,6 +58,12 @@ bool is_enough(const std::vector<double>& seconds, double total, const Limits& l
 
 }  // namespace
 
+double seconds_of(const std::function<void()>& call) {
+  const auto start = std::chrono::steady_clock::now();
+  call();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 Measured measure(const std::function<std::unique_ptr<Job>(bool is_short)>& make, const Limits& limits) {
   return_freed_memory();
   warm_up(*make(/*is_short=*/true));
@@ -78,7 +78,7 @@ Measured measure(const std::function<std::unique_ptr<Job>(bool is_short)>& make,
   base::keep_freed_memory();
   job->run();
   for (double total = 0; !is_enough(measured.seconds, total, limits);) {
-    measured.seconds.push_back(seconds_of(*job));
+    measured.seconds.push_back(seconds_of([&] { job->run(); }));
     total += measured.seconds.back();
   }
   return measured;

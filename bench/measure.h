@@ -6,9 +6,18 @@
 #include <memory>
 #include <vector>
 
-#include "lra_step/jobs.h"
-
 namespace primal::bench {
+
+class Job {
+ public:
+  virtual ~Job() = default;
+  /// Works once on so many examples, which are made here: they are not part of what is measured.
+  virtual void prepare(int64_t examples) = 0;
+  virtual void run() = 0;
+};
+
+/// That the call takes.
+double seconds_of(const std::function<void()>& call);
 
 struct Limits {
   int64_t examples = 1;     ///< of a batch, as published

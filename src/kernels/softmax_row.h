@@ -1,0 +1,26 @@
+// The row by row work of a softmax over a large vocabulary, and of its gradient.
+//
+//   const SoftmaxSums sums = softmax_exponentials(logits, count);      // logits are exp(logits - largest) now
+//   scale_and_shift(logits, count, 1 / sums.exponentials, 0);          // ... and probabilities
+#pragma once
+
+#include <cstdint>
+
+namespace primal::kernels {
+
+struct SoftmaxSums {
+  double largest;       ///< of the numbers x of the row
+  double exponentials;  ///< sum of exp(x - largest); NaN if an x is
+  double numbers;       ///< sum of x
+};
+
+/// x: at least one number.
+SoftmaxSums softmax_sums(const float* x, int64_t count);
+
+/// The same sums, to the last bit; and x = exp(x - largest).
+SoftmaxSums softmax_exponentials(float* x, int64_t count);
+
+/// x = scale * x - shift.
+void scale_and_shift(float* x, int64_t count, float scale, float shift);
+
+}  // namespace primal::kernels
