@@ -114,7 +114,7 @@ class BrokenSafetensors : public Safetensors, public testing::WithParamInterface
 
 TEST_P(BrokenSafetensors, IsRefusedWithAMessageThatNamesFileTensorAndValue) {
   write_anew(path, GetParam().bytes);
-  const std::string error = error_of([&] { load_safetensors(path); });
+  const std::string error = error_if_any([&] { load_safetensors(path); });
   EXPECT_TRUE(error.starts_with(path.string() + ": " + GetParam().expected)) << error;
   EXPECT_EQ(error.find('\n'), std::string::npos);
 }

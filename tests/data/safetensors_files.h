@@ -26,7 +26,7 @@ class Safetensors : public FolderTest {
 
 /// The message, or that there was none: some files may be whole by chance.
 template <typename Work>
-std::string error_of(const Work& work) {
+std::string error_if_any(const Work& work) {
   try {
     work();
   } catch (const Error& error) {

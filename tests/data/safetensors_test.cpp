@@ -144,7 +144,7 @@ TEST_F(Safetensors, EveryTruncationIsAnError) {
   const std::string whole = read(path);
   for (std::size_t size = 0; size < whole.size(); ++size) {
     write_anew(path, whole.substr(0, size));
-    EXPECT_TRUE(error_of([&] { load_safetensors(path); }).starts_with(path.string() + ": ")) << size << " bytes";
+    EXPECT_TRUE(error_if_any([&] { load_safetensors(path); }).starts_with(path.string() + ": ")) << size << " bytes";
   }
 }
 
@@ -156,7 +156,7 @@ TEST_F(Safetensors, NoChangedHeaderByteIsMoreThanAnError) {
       std::string changed = whole;
       changed[i] = value;
       write_anew(path, changed);
-      const std::string error = error_of([&] { load_safetensors(path); });
+      const std::string error = error_if_any([&] { load_safetensors(path); });
       EXPECT_TRUE(error == "no error" || error.starts_with(path.string() + ": ")) << error;
       EXPECT_EQ(error.find('\n'), std::string::npos) << error;
     }
@@ -164,14 +164,14 @@ TEST_F(Safetensors, NoChangedHeaderByteIsMoreThanAnError) {
 }
 
 TEST_F(Safetensors, WhatIsNotAReadableFileIsAnError) {
-  EXPECT_EQ(error_of([&] { load_safetensors(path); }), path.string() + ": cannot open: No such file or directory");
-  EXPECT_EQ(error_of([&] { load_safetensors(folder); }),
+  EXPECT_EQ(error_if_any([&] { load_safetensors(path); }), path.string() + ": cannot open: No such file or directory");
+  EXPECT_EQ(error_if_any([&] { load_safetensors(folder); }),
             folder.string() + ": is a directory, expected a safetensors file");
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-  EXPECT_EQ(error_of([&] { load_safetensors(path); }), path.string() + ": is not a regular file");
+  EXPECT_EQ(error_if_any([&] { load_safetensors(path); }), path.string() + ": is not a regular file");
   fs::remove(path);
   fs::create_symlink(path, path);
-  EXPECT_EQ(error_of([&] { load_safetensors(path); }),
+  EXPECT_EQ(error_if_any([&] { load_safetensors(path); }),
             path.string() + ": cannot open: Too many levels of symbolic links");
 }
 
@@ -179,14 +179,14 @@ TEST_F(Safetensors, AFileWithoutReadPermissionIsAnError) {
   if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
   save_safetensors(path, {});
   fs::permissions(path, fs::perms::none);
-  EXPECT_EQ(error_of([&] { load_safetensors(path); }), path.string() + ": cannot open: Permission denied");
+  EXPECT_EQ(error_if_any([&] { load_safetensors(path); }), path.string() + ": cannot open: Permission denied");
 }
 
 TEST_F(Safetensors, ARefusedTensorLeavesTheExistingFileAlone) {
   save_safetensors(path, {{"w", torch::ones({2})}});
   const std::string before = read(path);
   const auto expect_refused = [&](const std::string& name, const Tensor& tensor, const std::string& expected) {
-    const std::string error = error_of([&] { save_safetensors(path, {{"a", torch::ones({2})}, {name, tensor}}); });
+    const std::string error = error_if_any([&] { save_safetensors(path, {{"a", torch::ones({2})}, {name, tensor}}); });
     EXPECT_EQ(error, path.string() + ": tensor " + expected);
     EXPECT_EQ(read(path), before);
     EXPECT_EQ(files_in_folder(), 1U);
@@ -203,7 +203,7 @@ TEST_F(Safetensors, ARefusedTensorLeavesTheExistingFileAlone) {
 }
 
 TEST_F(Safetensors, MetadataThatAreNotUtf8AreRefused) {
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(error_if_any([&] {
               save_safetensors(path, {}, {{"k", "\xff"}});
             }),
             path.string() + ": metadata \"k\": is not UTF-8");
@@ -233,7 +233,7 @@ TEST_F(Safetensors, AFailedWriteLeavesTheExistingFileAndNoTemporary) {
   const std::string before = read(path);
   for (const rlim_t limit : {0, 100, 100'000}) {  // in the length, after the header, in the data
     const FullDisk full(limit);
-    EXPECT_EQ(error_of([&] {
+    EXPECT_EQ(error_if_any([&] {
                 save_safetensors(path, {{"w", torch::zeros({100'000})}});
               }),
               path.string() + ": cannot write: File too large");
@@ -244,7 +244,7 @@ TEST_F(Safetensors, AFailedWriteLeavesTheExistingFileAndNoTemporary) {
 
 TEST_F(Safetensors, ATargetThatCannotBeAFileIsAnError) {
   const auto error_at = [](const fs::path& target) {
-    return error_of([&] { save_safetensors(target, {{"w", torch::ones({2})}}); });
+    return error_if_any([&] { save_safetensors(target, {{"w", torch::ones({2})}}); });
   };
   EXPECT_EQ(error_at(folder), folder.string() + ": is a directory, expected a file to write");
   EXPECT_EQ(error_at(folder / "none" / "a"),
