@@ -53,13 +53,14 @@ class PRIMAL_API TextStream {
 
   /// More text to go on from. As many tokens may be written after it as GenerateOptions::tokens.
   void read(std::string_view text);
-  /// What comes next, at least one character; nothing once the text has ended: by its tokens, by a stop, or by the end
-  /// of a document.
+  /// What comes next, at least one character; nothing once the text has ended: by its tokens, by a stop, by the end of
+  /// a document, or because the model was made for no longer sequences (learnt positions).
   std::optional<std::string> next();
 
-  /// To go on later, bit for bit: a safetensors file. A character that was begun and not yet given is not kept.
+  /// To go on later, bit for bit: a safetensors file.
   void save(const std::filesystem::path& path) const;
-  /// Forgets what was read and written, and goes on from where the stream of that file stood.
+  /// Forgets what was read and written, and goes on from where the stream of that file stood, with the options of this
+  /// one.
   void load(const std::filesystem::path& path);
 
   int64_t tokens() const;       ///< read and written so far, the start of the text included

@@ -83,18 +83,18 @@ int run(Options& options) {
     print_samples(result);
   }
   std::fprintf(stderr, "primal generate: %s\n", tasks::summary_of(result).c_str());
+  if (result.unsaved) std::rethrow_exception(result.unsaved);
   return guard.interrupted() ? 128 + guard.signal() : 0;
 }
 
 void add_sampling_options(CLI::App& command, tasks::GenerateRequest& request) {
-  models::SamplingOptions& sampling = request.sampling;
-  command.add_option("--temperature", sampling.temperature, "0 = always the likeliest token")->capture_default_str();
-  command.add_option("--top-k", sampling.top_k, "only the k likeliest; 0 = all")->capture_default_str();
-  command.add_option("--top-p", sampling.top_p, "only the likeliest that together have this share")
-      ->capture_default_str();
-  command.add_option("--repetition", sampling.repetition, "above 1: tokens among the last 256 become less likely")
-      ->capture_default_str();
-  command.add_option("--seed", sampling.seed, "the same seed writes the same text")->capture_default_str();
+  tasks::SamplingChoice& sampling = request.sampling;
+  command.add_option("--temperature", sampling.temperature, "0 = always the likeliest token; default 1");
+  command.add_option("--top-k", sampling.top_k, "only the k likeliest; default 0 = all");
+  command.add_option("--top-p", sampling.top_p, "only the likeliest that together have this share; default 1");
+  command.add_option("--repetition", sampling.repetition,
+                     "above 1: tokens among the last 256 become less likely; default 1");
+  command.add_option("--seed", sampling.seed, "the same seed writes the same text; default 1");
 }
 
 }  // namespace
@@ -123,7 +123,9 @@ void add_generate(CLI::App& app, Command& chosen) {
   command->add_flag("--unknown-words", request.unknown_words,
                     "words of the prompt outside the vocabulary are no error");
   command->add_flag("--echo", options->echo, "print the prompt before what is written");
-  command->add_option("--load-state", options->load_state, "go on where --save-state stopped, bit for bit");
+  command->add_option(
+      "--load-state", options->load_state,
+      "go on where --save-state stopped, bit for bit; options of the sampling that are not given are those of then");
   command->add_option("--save-state", options->save_state, "safetensors file to go on from later");
   command->add_option("--threads", request.threads, "default: as the run")->check(at_least(0));
   command->add_flag("--json", options->json, "texts and timing as JSON");

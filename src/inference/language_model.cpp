@@ -21,9 +21,6 @@ struct TextStream::Impl {
       : trained(from), options(with), samples(count) {
     if (samples < 1) throw Error("generate: expected at least 1 sample, got " + std::to_string(samples));
     if (options.tokens < 0) throw Error("generate: expected 0 tokens or more, got " + std::to_string(options.tokens));
-    for (const std::string& stop : options.stops) {
-      if (stop.empty()) throw Error("generate: expected texts to stop at, got an empty one");
-    }
     restart();
   }
 
@@ -36,10 +33,10 @@ struct TextStream::Impl {
                                               .top_p = options.top_p,
                                               .repetition = options.repetition,
                                               .seed = options.seed},
-                      inference::never_written(*trained.coder));
+                      inference::never_written(*trained.coder, *trained.model));
   }
-  void go_on_from(int32_t last) {
-    writer.emplace(*generator, *trained.coder, samples, last,
+  void go_on_from(const std::vector<inference::SamplePlace>& places) {
+    writer.emplace(*generator, *trained.coder, places,
                    inference::WritingOptions{.tokens = options.tokens, .stops = options.stops});
   }
   void read(std::string_view text) {
@@ -47,7 +44,9 @@ struct TextStream::Impl {
     std::vector<int64_t> ids(encoded.begin(), encoded.end());
     if (!writer) ids.insert(ids.begin(), trained.coder->end());
     generator->read(ids);
-    go_on_from(ids.empty() ? writer->last() : static_cast<int32_t>(ids.back()));
+    go_on_from(ids.empty() ? writer->places()
+                           : std::vector(static_cast<size_t>(samples),
+                                         inference::SamplePlace{.last = static_cast<int32_t>(ids.back())}));
   }
 
   inference::TrainedLanguage trained;
@@ -75,12 +74,13 @@ std::optional<std::string> TextStream::next() {
 }
 
 void TextStream::save(const std::filesystem::path& path) const {
-  inference::save_generator(*impl_->generator, impl_->writer->last(), path, impl_->trained.weights, impl_->samples);
+  inference::save_generator(*impl_->generator, impl_->writer->places(), path, impl_->trained.weights);
 }
 
 void TextStream::load(const std::filesystem::path& path) {
   auto fresh = std::make_unique<Impl>(impl_->trained, impl_->options, impl_->samples);
-  fresh->go_on_from(inference::load_generator(*fresh->generator, path, fresh->trained.weights, fresh->samples));
+  const inference::SavedGenerator saved(path, fresh->trained.weights, fresh->samples);
+  fresh->go_on_from(saved.load_into(*fresh->generator));
   impl_ = std::move(fresh);
 }
 

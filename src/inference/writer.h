@@ -11,8 +11,9 @@
 
 namespace primal::inference {
 
-/// Ids that no text has: padding and the like. A model knows nothing of them and should not write them.
-std::vector<int64_t> never_written(const data::TextCoder& coder);
+/// Ids that no text has: padding and the like, and those of the model that the coder does not know. A model knows
+/// nothing of them and should not write them.
+std::vector<int64_t> never_written(const data::TextCoder& coder, const models::LanguageModelImpl& model);
 
 struct WritingOptions {
   int64_t tokens = 200;              ///< at most so many
@@ -20,14 +21,21 @@ struct WritingOptions {
   bool stop_at_end = true;           ///< the end of a document ends a sample
 };
 
+/// Where the text of a sample stands.
+struct SamplePlace {
+  int32_t last = 0;        ///< id that was read or written last
+  std::string held{};      ///< the beginning of a character, of which the rest has not been written yet
+  bool has_ended = false;  ///< by a stop or the end of a document
+};
+
 /// Goes on from where the generator stands, a token of every sample at a time.
 class TextWriter {
  public:
-  /// Generator and coder must outlive it. before: the last id that the generator has read.
-  TextWriter(models::Generator& generator, const data::TextCoder& coder, int64_t samples, int32_t before,
+  /// Generator and coder must outlive it. Throws Error for a stop that is empty.
+  TextWriter(models::Generator& generator, const data::TextCoder& coder, const std::vector<SamplePlace>& places,
              WritingOptions options);
 
-  /// All samples have ended, or have as many tokens as they may.
+  /// All samples have ended, or have as many tokens as they may: as the options say, or as the model was made for.
   bool is_done() const;
   /// The next token of each sample as text: "" for one that has ended, or whose character is not complete yet.
   std::vector<std::string> step();
@@ -35,13 +43,14 @@ class TextWriter {
   std::vector<std::string> finish();
 
   int64_t tokens() const { return tokens_; }  ///< steps so far
-  int32_t last() const { return last_; }      ///< id of the first sample; before the first step: `before`
+  std::vector<SamplePlace> places() const;
 
  private:
   struct Sample {
     data::TextDecoder decoder;
+    int32_t last;
+    bool has_ended;
     std::string tail{};  // as much of the text as may be the beginning of a stop
-    bool is_done = false;
   };
   bool is_at_stop(Sample& sample, const std::string& text) const;
 
@@ -50,20 +59,17 @@ class TextWriter {
   WritingOptions options_;
   std::vector<Sample> samples_;
   int64_t tokens_ = 0;
-  int32_t last_;
 };
 
 struct Written {
   std::vector<std::string> texts;  ///< one per sample
   int64_t tokens = 0;              ///< steps of the generator
-  bool stopped = false;            ///< by `more`
-  int32_t last = 0;                ///< id of the first sample
 };
 
 /// Called with the number of the sample and what is new of it; false stops all.
 using MoreText = std::function<bool(size_t sample, std::string_view text)>;
 
-/// To the end.
-Written write_text(TextWriter& writer, const MoreText& more = {});
+/// To the end. goes_on: characters that were begun are left to whoever goes on from places().
+Written write_text(TextWriter& writer, const MoreText& more = {}, bool goes_on = false);
 
 }  // namespace primal::inference

@@ -175,7 +175,7 @@ void Generator::load(const nn::StateTensors& tensors) {
   nn::load(state.encoder, encoder);
   state.position = number("position");
   const int64_t drawn = number("drawn");
-  torch::Tensor features, pending;
+  torch::Tensor features;
   if (tensors.contains("features")) {
     features =
         nn::state_tensor(tensors, "features", model_->tokens->weight.scalar_type(), {sequences_, model_->width()});

@@ -44,6 +44,10 @@ class Generator {
   /// Logits of what comes next, [sequences, V].
   torch::Tensor logits();
 
+  /// Whether the model can say what comes next: some models are made for sequences of a certain length.
+  bool can_go_on() const { return tokens() <= model_->most_tokens().value_or(tokens()); }
+
+  const SamplingOptions& options() const { return options_; }
   int64_t tokens() const { return state_.position + (pending_.empty() ? 0 : 1); }  ///< read and drawn so far
   int64_t state_bytes() const;                                                     ///< what the model remembers
 

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -32,6 +33,22 @@ void check_language_options(const LanguageModelOptions& o) {
   }
   for (const nn::EncoderLayerOptions& layer : o.layers) {
     if (!layer.attention.causal) throw Error("language_model: every layer must be causal");
+  }
+}
+
+// Uniform within gain sqrt(6 / (rows + columns)).
+void begin_with_xavier(const torch::nn::Module& encoder) {
+  const torch::NoGradGuard no_grad;
+  for (const auto& item : encoder.named_parameters()) {
+    const auto is = [&](const char* name) { return item.key().ends_with(name); };
+    torch::Tensor value = item.value();
+    const bool is_input = is("q_proj.weight") || is("k_proj.weight") || is("v_proj.weight");
+    if (is_input || is("out_proj.weight")) {
+      const double most = std::sqrt((is_input ? 3.0 : 6.0) / static_cast<double>(value.size(0) + value.size(1)));
+      value.uniform_(-most, most);
+    } else if (is("out_proj.bias")) {
+      value.zero_();
+    }
   }
 }
 
@@ -71,6 +88,7 @@ void LanguageModelImpl::reset() {
     tails = register_module("tails", AdaptiveTails(adaptive, options_.vocabulary, width()));
   }
   encoder = register_module("encoder", nn::Encoder(options_.layers));
+  if (options_.attention_init == AttentionInit::xavier) begin_with_xavier(*encoder);
 }
 
 void LanguageModelImpl::check_ids(const torch::Tensor& ids) const {
@@ -137,6 +155,12 @@ LanguageLoss LanguageModelImpl::loss(const torch::Tensor& features, const torch:
                                                      .ignore_index = ignored,
                                                      .label_smoothing = label_smoothing});
   return {sum, nll.view(targets.sizes())};
+}
+
+std::optional<int64_t> LanguageModelImpl::most_tokens() const {
+  const std::optional<int64_t> of_layers = encoder->most_tokens();
+  if (options_.positions != Positions::learnt) return of_layers;
+  return std::min(options_.tokens, of_layers.value_or(options_.tokens));
 }
 
 LanguageState LanguageModelImpl::initial_state(int64_t batch) const { return {encoder->initial_state(batch)}; }

@@ -25,12 +25,19 @@ enum class Positions {
   none,
 };
 
+/// How the projections of the attentions begin.
+enum class AttentionInit {
+  as_layers,  ///< as those of any other layer
+  xavier,     ///< published: q, k and v with gain 1/sqrt(2); the output with gain 1, its bias 0
+};
+
 struct LanguageModelOptions {
   int64_t vocabulary = 0;            ///< V
   int64_t tokens = 0;                ///< of a block, as many as learnt positions have rows
   std::optional<int64_t> padding{};  ///< an id that stands for no token
   Positions positions = Positions::sinusoidal;
   double dropout = 0;  ///< after the embedding
+  AttentionInit attention_init = AttentionInit::as_layers;
   AdaptiveOptions adaptive{};
   std::vector<nn::EncoderLayerOptions> layers{};
 };
@@ -65,6 +72,10 @@ class LanguageModelImpl : public torch::nn::Cloneable<LanguageModelImpl> {
   /// The next tokens, [B, T] -> features [B, T, D]; state is moved on. Equal to the full pass in evaluation mode,
   /// whatever the mode. No gradient; none of them may be padding.
   torch::Tensor step(const torch::Tensor& ids, LanguageState& state);
+
+  /// Tokens that a sequence may have while it is decoded, which learnt positions and some kinds of attention limit;
+  /// nothing: any number.
+  std::optional<int64_t> most_tokens() const;
 
   void reset() override;
   const LanguageModelOptions& options() const { return options_; }

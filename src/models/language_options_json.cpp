@@ -17,6 +17,9 @@ constexpr auto names_of(Positions /*of*/) {
   return base::Names<Positions, 3>{
       {{"sinusoidal", Positions::sinusoidal}, {"learnt", Positions::learnt}, {"none", Positions::none}}};
 }
+constexpr auto names_of(AttentionInit /*of*/) {
+  return base::Names<AttentionInit, 2>{{{"default", AttentionInit::as_layers}, {"xavier", AttentionInit::xavier}}};
+}
 constexpr auto names_of(Activation /*of*/) {
   return base::Names<Activation, 2>{{{"gelu", Activation::gelu}, {"relu", Activation::relu}}};
 }
@@ -131,6 +134,7 @@ void each_option(auto& visit, OptionsOf<LanguageModelOptions> auto& o) {
   visit("padding", o.padding);
   visit("positions", o.positions);
   visit("dropout", o.dropout);
+  visit("attention_init", o.attention_init);
   visit("adaptive", o.adaptive);
   visit("layers", o.layers);
 }
@@ -195,7 +199,8 @@ struct OptionReader {
     expect(given.is_array(), name, "an array", given);
     values.clear();
     for (const Json& item : given) {
-      read(item, name + "[" + std::to_string(values.size()) + "]", values.emplace_back());
+      const std::string place = name + "[" + std::to_string(values.size()) + "]";
+      read(item, place, values.emplace_back());
     }
   }
   template <typename Value>

@@ -40,6 +40,14 @@ EncoderOutput EncoderImpl::forward(torch::Tensor x, const EncoderMasks& masks) {
   return {norm(x), terms};
 }
 
+std::optional<int64_t> EncoderImpl::most_tokens() const {
+  std::optional<int64_t> most;
+  for (size_t i = 0; i < layers->size(); ++i) {
+    if (const auto of_layer = layer(i).attention->most_tokens()) most = std::min(*of_layer, most.value_or(*of_layer));
+  }
+  return most;
+}
+
 EncoderState EncoderImpl::initial_state(int64_t batch) const {
   EncoderState state;
   for (size_t i = 0; i < layers->size(); ++i) state.layers.push_back(layer(i).initial_state(batch));

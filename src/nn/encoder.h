@@ -39,6 +39,8 @@ class EncoderImpl : public torch::nn::Cloneable<EncoderImpl> {
   EncoderState initial_state(int64_t batch) const;
   /// The next tokens, [B, T, D] -> [B, T, D]; state is moved on. padding: [B, T] bool, true = padded
   torch::Tensor step(torch::Tensor tokens, EncoderState& state, const std::optional<torch::Tensor>& padding = {});
+  /// Tokens that a sequence may have while it is decoded; nothing: any number.
+  std::optional<int64_t> most_tokens() const;
   void reset() override;
 
   torch::nn::ModuleList layers{nullptr};

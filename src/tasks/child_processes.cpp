@@ -1,19 +1,13 @@
 #include "tasks/child_processes.h"
 
-#include <fcntl.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <map>
 
 #include "base/interrupt.h"
-#include "primal/error.h"
-
-extern char** environ;
+#include "tasks/spawn.h"
 
 namespace primal::tasks {
 
@@ -21,42 +15,11 @@ namespace {
 
 constexpr int kPollMilliseconds = 50;
 
-// The redirections of a child; freed with the object.
-class FileActions {
- public:
-  explicit FileActions(const std::filesystem::path& log) {
-    posix_spawn_file_actions_init(&actions_);
-    posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions_, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
-    posix_spawn_file_actions_adddup2(&actions_, STDOUT_FILENO, STDERR_FILENO);
-  }
-  ~FileActions() { posix_spawn_file_actions_destroy(&actions_); }
-  FileActions(const FileActions&) = delete;
-  FileActions& operator=(const FileActions&) = delete;
-  const posix_spawn_file_actions_t* get() const { return &actions_; }
-
- private:
-  posix_spawn_file_actions_t actions_;
-};
-
 pid_t start(const Child& child) {
-  std::vector<char*> arguments = {const_cast<char*>("primal")};
-  for (const std::string& argument : child.arguments) arguments.push_back(const_cast<char*>(argument.c_str()));
-  arguments.push_back(nullptr);
-  const FileActions actions(child.log);
-  // A group of its own: the terminal's Ctrl-C reaches this process alone, which passes it on. Twice would be "end now".
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  pid_t process = 0;
-  const int failure = posix_spawn(&process, "/proc/self/exe", actions.get(), &attributes, arguments.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  if (failure != 0) throw Error(std::string("could not start a run: ") + std::strerror(failure));
-  return process;
+  std::vector<std::string> words = {"primal"};
+  words.insert(words.end(), child.arguments.begin(), child.arguments.end());
+  return spawn("/proc/self/exe", words, child.log);
 }
-
-int exit_code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
 
 }  // namespace
 

@@ -25,6 +25,14 @@ inline constexpr base::Names<OptimizerKind, 5> kOptimizerNames{{{"adamw", Optimi
                                                                 {"radam_published", OptimizerKind::radam_published},
                                                                 {"sgd", OptimizerKind::sgd}}};
 
+/// What weight decay acts on.
+enum class Decays {
+  weights,  ///< as Problem::decays says: not on biases, norms and Lambda
+  all,      ///< every parameter
+};
+
+inline constexpr base::Names<Decays, 2> kDecayNames{{{"weights", Decays::weights}, {"all", Decays::all}}};
+
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::adamw;
   double lr = 1e-3;  ///< where schedules begin from; step() is told the rate of each step
@@ -32,6 +40,7 @@ struct OptimizerOptions {
   double beta2 = 0.999;
   double eps = 1e-8;
   double weight_decay = 0;
+  Decays decays = Decays::weights;
   double momentum = 0.9;  ///< of sgd
   bool nesterov = false;  ///< of sgd
 };

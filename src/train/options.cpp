@@ -53,7 +53,9 @@ void add_settings(base::Settings& settings, OptimizerOptions& optimizer) {
   settings.add("optimizer.beta1", &optimizer.beta1, "decay of the mean of gradients", base::share());
   settings.add("optimizer.beta2", &optimizer.beta2, "decay of the mean of squared gradients", base::share());
   settings.add("optimizer.eps", &optimizer.eps, "added to the root of the mean square", base::at_least(0));
-  settings.add("optimizer.weight_decay", &optimizer.weight_decay, "not on biases, norms and Lambda", base::at_least(0));
+  settings.add("optimizer.weight_decay", &optimizer.weight_decay, "see optimizer.decays", base::at_least(0));
+  settings.add("optimizer.decays", base::choice(optimizer.decays, kDecayNames),
+               "weights: not biases, norms and Lambda; all: every parameter");
   settings.add("optimizer.momentum", &optimizer.momentum, "of sgd", base::share());
   settings.add("optimizer.nesterov", &optimizer.nesterov, "of sgd");
 }

@@ -27,10 +27,11 @@ constexpr const char* kGenerator = "random_generator";  // its state, among the 
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-std::vector<Optimizer::Parameter> parameters_of(Problem& problem) {
+std::vector<Optimizer::Parameter> parameters_of(Problem& problem, Decays decays) {
   std::vector<Optimizer::Parameter> parameters;
   for (const auto& entry : problem.model().named_parameters()) {
-    parameters.push_back({entry.key(), entry.value(), problem.decays(entry.key(), entry.value())});
+    const bool decay = decays == Decays::all || problem.decays(entry.key(), entry.value());
+    parameters.push_back({entry.key(), entry.value(), decay});
   }
   return parameters;
 }
@@ -114,7 +115,7 @@ class Trainer::Loop {
         plan_(std::move(plan)),
         order_(order_options(problem, train)),
         schedule_(in_steps(schedule, train, order_)),
-        optimizer_(parameters_of(problem), optimizer),
+        optimizer_(parameters_of(problem, optimizer.decays), optimizer),
         average_(problem.model(), train.average),
         autocast_(train.precision),
         run_(run),

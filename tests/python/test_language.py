@@ -92,10 +92,13 @@ def test_eval_of_a_file(trained, tmp_path):
 
 def test_predict_tells_how_surprising_every_token_is(trained, tmp_path):
     other = write_text(tmp_path / "other.txt", 20, seed=5)
-    header, *rows = csv.reader(done(run("predict", trained, "--input", other, cwd=tmp_path)).splitlines())
+    table = done(run("predict", trained, "--input", other, cwd=tmp_path))
+    header, *rows = csv.reader(table.splitlines())
     assert header == ["token", "text", "surprise"]
     size = other.stat().st_size
-    total = sum(float(row[-1]) for row in rows if re.fullmatch(r"[\d.]+", row[-1]))
+    assert "".join(row[1] for row in rows) == other.read_text().replace("\n", "\\n")
+    total = sum(float(row[2]) for row in rows)
+    assert done(run("predict", trained, "--input", "-", cwd=tmp_path, text=other.read_text())) == table
     told = json.loads(done(run("eval", trained, "--file", other, "--json", cwd=tmp_path)))
     assert total / size / math.log(2) == pytest.approx(told["score"], rel=1e-3)
 
@@ -201,3 +204,25 @@ def test_a_context_as_long_as_the_block_is_refused(text, tmp_path):
     arguments = (*TINY_LANGUAGE, "--train", text, "--set", "eval.context=32", "--run", tmp_path / "run")
     message = the_error(run("train", "language/bytes", *arguments, cwd=tmp_path), "train")
     assert message.endswith("eval.context: expected less than a block of 32 tokens, got 32")
+
+
+def test_a_changed_test_text_is_not_evaluated(wikitext, tmp_path):
+    options = (*TINY_LANGUAGE, *settings("train.accumulate=1"))
+    sets = make_wikitext(tmp_path / "sets")
+    done(run("train", "language/wikitext-2", *options, "--data", sets, "--run", tmp_path / "run", cwd=tmp_path))
+    with (sets / "wikitext-2" / "wiki.test.tokens").open("a") as file:
+        file.write(" the cat sees the dog . \n")
+    message = the_error(run("eval", tmp_path / "run", "--data", sets, cwd=tmp_path), "eval")
+    assert message.endswith("the texts of wikitext-2 have changed since this run began; restore them, or give a file")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--test", "mine.txt"), "data.test: given without data.train"),
+        (("--set", "data.validation=mine.txt"), "data.validation: given without data.train"),
+        (("--set", "run.refit=true"), "run.refit: this family of tasks has no refit"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_training(arguments, said, tmp_path):
+    assert the_error(run("train", "language/wikitext-2", *arguments, cwd=tmp_path), "train") == said

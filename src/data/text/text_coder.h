@@ -70,14 +70,16 @@ class TextCoder {
 ///   print(decoder.finish());
 class TextDecoder {
  public:
-  /// `before` is the last id of a text that is printed already, such as a prompt.
-  explicit TextDecoder(const TextCoder& coder, std::optional<int32_t> before = std::nullopt)
-      : coder_(coder), before_(before) {}
+  /// `before` is the last id of a text that is printed already, such as a prompt; held: see held().
+  explicit TextDecoder(const TextCoder& coder, std::optional<int32_t> before = std::nullopt, std::string held = {})
+      : coder_(coder), before_(before), held_(std::move(held)) {}
 
   /// What can be printed now. Bytes that are no UTF-8 come out as U+FFFD.
   std::string add(int32_t id);
   /// A character that was begun and never completed, as U+FFFD.
   std::string finish();
+  /// The beginning of a character, of which the rest has not come yet.
+  const std::string& held() const { return held_; }
 
  private:
   const TextCoder& coder_;

@@ -37,9 +37,9 @@ void append_document(std::vector<TextChunk>& chunks, const TextSource& source, s
 
 }  // namespace
 
-TextSource::TextSource(const TextPiece& piece)
-    : name_(piece.file.string()), file_(std::make_unique<base::MappedFile>(piece.file, "a text file")) {
-  const std::string_view whole = file_->text();
+TextSource::TextSource(const TextPiece& piece) : name_(piece.file.string()), given_(piece.text) {
+  if (!given_) file_ = std::make_unique<base::MappedFile>(piece.file, "a text file");
+  const std::string_view whole = given_ ? std::string_view(*given_) : file_->text();
   if (whole.empty()) base::fail(name_, "is empty, expected text");
   const std::size_t end = piece.end == TextPiece::kWhole ? whole.size() : piece.end;
   if (piece.begin >= end || end > whole.size()) {

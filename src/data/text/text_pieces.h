@@ -13,11 +13,12 @@
 
 namespace primal::data {
 
-/// A file, or the bytes begin .. end - 1 of it.
+/// A file, or the bytes begin .. end - 1 of it; or a text that is in memory already, of which `file` is the name.
 struct TextPiece {
   static constexpr uint64_t kWhole = ~uint64_t{0};
   std::filesystem::path file;
   uint64_t begin = 0, end = kWhole;
+  std::shared_ptr<const std::string> text{};
 };
 
 /// What a document is: each piece as a whole, or each article of a WikiText file (wikitext_articles.h). What stands
@@ -37,6 +38,7 @@ class TextSource {
  private:
   std::string name_;
   std::unique_ptr<base::MappedFile> file_;
+  std::shared_ptr<const std::string> given_;
   std::string_view text_;
 };
 

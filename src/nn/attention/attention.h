@@ -161,6 +161,9 @@ class Attention {
   /// The module of the kind "primal", which encoder layers run as one operator; else null.
   virtual PrimalAttentionImpl* primal() { return nullptr; }
 
+  /// Tokens that a sequence may have while it is decoded; nothing: any number.
+  virtual std::optional<int64_t> most_tokens() const { return std::nullopt; }
+
   /// Whether padded tokens count like any other.
   virtual bool sees_padding() const { return options_.padding != Padding::respect; }
   const AttentionOptions& options() const { return options_; }

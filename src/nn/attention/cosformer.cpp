@@ -60,6 +60,8 @@ class CosformerMixing : public ValueMixing {
     return causal_cosformer_attention(heads, left_out(padding), period_, &past);
   }
 
+  std::optional<int64_t> most_tokens() const override { return period_ > 0 ? std::optional(period_) : std::nullopt; }
+
  private:
   // As published, padded tokens count like any other.
   std::optional<torch::Tensor> left_out(const std::optional<torch::Tensor>& padding) const {

@@ -63,7 +63,7 @@ torch::Tensor SoftmaxAttentionImpl::output(const torch::Tensor& mixed, const std
 }
 
 torch::Tensor SoftmaxAttentionImpl::forward(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) {
-  const bool masked = padding && (options_.padding == Padding::respect || is_masked_as_published());
+  const bool masked = padding && is_masked();
   std::optional<torch::Tensor> looked_at;
   if (masked && options_.causal) {
     looked_at = looked_at_before(x.size(1), x.size(1), padding, x.device());
@@ -83,8 +83,7 @@ torch::Tensor SoftmaxAttentionImpl::step(const torch::Tensor& tokens, KeyValueCa
                          tokens.size(0)));
   }
   const torch::NoGradGuard no_grad;
-  const bool respected = options_.padding == Padding::respect;
-  past.append(heads(k_proj(tokens)), heads(v_proj(tokens)), respected ? padding : std::nullopt);
+  past.append(heads(k_proj(tokens)), heads(v_proj(tokens)), is_masked() ? padding : std::nullopt);
   const int64_t rows = tokens.size(1), seen = past.tokens();
   // One token looks at all of the past, and the first tokens see nothing but each other: neither needs a mask.
   const bool first = rows == seen;

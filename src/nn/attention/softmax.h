@@ -30,6 +30,7 @@ class SoftmaxAttentionImpl : public torch::nn::Cloneable<SoftmaxAttentionImpl> {
 
  private:
   bool is_masked_as_published() const { return options_.masking == Masking::published; }
+  bool is_masked() const { return options_.padding == Padding::respect || is_masked_as_published(); }
   torch::Tensor heads(const torch::Tensor& x) const;  // [B, N, D] -> [B, H, N, d]
   torch::Tensor output(const torch::Tensor& mixed, const std::optional<torch::Tensor>& padding);
 

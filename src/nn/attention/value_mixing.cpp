@@ -123,7 +123,7 @@ struct MixingState : AttentionState {
 class ValueMixingAttention : public Attention {
  public:
   ValueMixingAttention(const AttentionOptions& options, std::shared_ptr<const ValueMixing> mixing)
-      : Attention(options), layer_(options, std::move(mixing)) {}
+      : Attention(options), mixing_(mixing), layer_(options, std::move(mixing)) {}
 
   std::shared_ptr<torch::nn::Module> module() const override { return layer_.ptr(); }
 
@@ -147,10 +147,13 @@ class ValueMixingAttention : public Attention {
     return layer_->step(tokens, own.past, padding);
   }
 
+  std::optional<int64_t> most_tokens() const override { return mixing_->most_tokens(); }
+
   // The published masking treats padded tokens as queries like any other.
   bool sees_padding() const override { return Attention::sees_padding() || options().masking == Masking::published; }
 
  private:
+  std::shared_ptr<const ValueMixing> mixing_;
   MixedValues layer_;
 };
 

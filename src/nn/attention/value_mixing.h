@@ -46,6 +46,9 @@ class ValueMixing {
   virtual torch::Tensor step(torch::nn::Module& module, const Heads& heads, Past& past,
                              const std::optional<torch::Tensor>& padding) const;
 
+  /// See Attention::most_tokens().
+  virtual std::optional<int64_t> most_tokens() const { return std::nullopt; }
+
   /// Whether keys have a projection of their own; else they are the queries.
   virtual bool has_keys() const { return true; }
 

@@ -13,6 +13,8 @@ constexpr base::Names<Breaks, 2> kBreakNames{{{"none", Breaks::none}, {"document
 constexpr base::Names<models::Positions, 3> kPositionNames{{{"sinusoidal", models::Positions::sinusoidal},
                                                             {"learnt", models::Positions::learnt},
                                                             {"none", models::Positions::none}}};
+constexpr base::Names<models::AttentionInit, 2> kInitNames{
+    {{"default", models::AttentionInit::as_layers}, {"xavier", models::AttentionInit::xavier}}};
 constexpr base::Names<Activation, 2> kActivationNames{{{"relu", Activation::relu}, {"gelu", Activation::gelu}}};
 
 void add_data_settings(base::Settings& settings, LanguageDataOptions& data) {
@@ -38,6 +40,8 @@ void LanguageConfig::add_own_settings(base::Settings& settings) {
   tasks::add_settings(settings, static_cast<EncoderConfig&>(model));
   settings.add("model.positions", base::choice(model.positions, kPositionNames), "sinusoidal, learnt or none");
   settings.add("model.activation", base::choice(model.activation, kActivationNames), "of the feed-forward part");
+  settings.add("model.attention_init", base::choice(model.attention_init, kInitNames),
+               "of the projections: default, or xavier as published");
   settings.add("model.attention_dropout", &model.attention_dropout, "of softmax weights", base::share());
   settings.add("model.cutoffs", base::WordOrNumbers{{"none"}, &model.cutoff_word, &model.cutoffs},
                "ids from which on rarer words have narrower vectors (adaptive input and output), or none");
@@ -56,7 +60,8 @@ void LanguageConfig::add_own_settings(base::Settings& settings) {
 std::vector<OwnFile> LanguageConfig::own_files() {
   return {{"data.train", train::Part::train, &data.train},
           {"data.validation", train::Part::validation, &data.validation},
-          {"data.test", train::Part::test, &data.test}};
+          {"data.test", train::Part::test, &data.test},
+          {"data.subwords", train::Part::train, &data.subwords}};
 }
 
 void LanguageConfig::check_own() const {
@@ -64,6 +69,10 @@ void LanguageConfig::check_own() const {
   if (data.unit != "words" && data.unit != "bytes" && data.unit != "subwords") {
     base::fail("data.unit", "expected words, bytes or subwords, got ", base::in_quotes(data.unit));
   }
+  if (!has_own_files() && !(data.test.empty() && data.validation.empty())) {
+    throw Error(std::string(data.test.empty() ? "data.validation" : "data.test") + ": given without data.train");
+  }
+  if (run.refit) throw Error("run.refit: this family of tasks has no refit");
   for (const double cutoff : model.cutoffs) {
     if (cutoff != std::floor(cutoff) || cutoff < 1 || cutoff > 1e9) {
       base::fail("model.cutoffs", "expected whole numbers from 1 on, got ", cutoff);
@@ -86,6 +95,7 @@ models::LanguageModelOptions model_options(const LanguageConfig& config, int64_t
       .padding = padding,
       .positions = model.positions,
       .dropout = model.dropout,
+      .attention_init = model.attention_init,
       .adaptive = {.cutoffs = {model.cutoffs.begin(), model.cutoffs.end()}, .factor = model.adaptive_factor},
       .layers = layer_options(model, config.data.block)};
   for (nn::EncoderLayerOptions& layer : options.layers) {

@@ -33,6 +33,7 @@ struct LanguageDataOptions {
 struct LanguageModelConfig : EncoderConfig {
   models::Positions positions = models::Positions::sinusoidal;
   Activation activation = Activation::relu;
+  models::AttentionInit attention_init = models::AttentionInit::as_layers;
   double attention_dropout = 0;      ///< of softmax weights
   std::string cutoff_word = "none";  ///< none: every word has a vector of the full width
   std::vector<double> cutoffs{};     ///< else ids at which narrower vectors begin (models/adaptive_tails.h)

@@ -1,10 +1,13 @@
 #include "tasks/language/language_data.h"
 
+#include <iostream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
 #include "base/json_fields.h"
 #include "base/json_file.h"
+#include "base/progress.h"
 #include "data/text/byte_coder.h"
 #include "data/text/coder_from_json.h"
 #include "data/text/encoded_stream.h"
@@ -17,6 +20,7 @@ namespace primal::tasks {
 
 namespace {
 
+constexpr int64_t kLongText = 32 << 20;                // bytes: what is shorter is encoded at once
 constexpr const char* kStreamFolder = "data/encoded";  // beside the sets of the working directory
 
 std::shared_ptr<data::TextCoder> made_coder(const LanguageConfig& config, const data::LanguageParts& parts) {
@@ -29,6 +33,15 @@ std::shared_ptr<data::TextCoder> made_coder(const LanguageConfig& config, const 
   if (!options.subwords.empty()) return data::read_subword_model(options.subwords);
   const std::string model = data::train_subwords(parts.train, {.size = options.subword_size});
   return std::make_shared<data::SubwordCoder>(model, "subwords of " + parts.name);
+}
+
+std::function<void(int64_t, int64_t)> told_to(base::Progress* progress, const std::string& label) {
+  if (progress == nullptr) return {};
+  return [=](int64_t done, int64_t of) {
+    if (of < kLongText) return;
+    progress->update({.step = done, .steps = of, .done_steps = done, .total_steps = of, .label = label});
+    if (done == of) progress->finish();
+  };
 }
 
 }  // namespace
@@ -65,7 +78,8 @@ data::TokenStream LanguageData::encoded(const std::string& part, const std::vect
                               .name = parts_.name + "-" + part,
                               .pieces = pieces,
                               .documents = parts_.documents,
-                              .threads = threads_of(config_.run)};
+                              .threads = threads_of(config_.run),
+                              .progress = told_to(progress_, "encoding " + parts_.name + ", " + part)};
   data::EncodedStream result = data::encoded_stream(request, *coder_);
   if (!result.note.empty()) notes_.push_back(result.note);
   if (result.stream.size() < 2) {
@@ -93,8 +107,14 @@ std::string LanguageData::fingerprint() {
 std::string LanguageData::test_fingerprint() { return base::printed("%08x", part(Part::test).checksum()); }
 
 data::TokenStream encoded_file(const std::filesystem::path& file, const data::TextCoder& coder) {
-  const data::StreamRequest request{.folder = {}, .name = file.filename().string(), .pieces = {{.file = file}}};
-  return data::TokenStream::from_bytes(data::encode_pieces(request, coder, ""), file.string(), "");
+  data::TextPiece piece{.file = file};
+  if (file == "-") {
+    piece.file = "standard input";
+    piece.text =
+        std::make_shared<const std::string>(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
+  }
+  const data::StreamRequest request{.folder = {}, .name = piece.file.filename().string(), .pieces = {piece}};
+  return data::TokenStream::from_bytes(data::encode_pieces(request, coder, ""), piece.file.string(), "");
 }
 
 }  // namespace primal::tasks

@@ -51,7 +51,7 @@ class LanguageData {
   std::vector<std::string> notes_;
 };
 
-/// A file as one document, encoded by the coder of a run.
+/// A file as one document, encoded by the coder of a run; "-" is standard input.
 data::TokenStream encoded_file(const std::filesystem::path& file, const data::TextCoder& coder);
 
 }  // namespace primal::tasks

@@ -27,7 +27,8 @@ bool make_subwords(const MakeRequest& request) {
   }
   std::vector<data::TextPiece> text;
   if (request.has(kTrainText)) {
-    text.push_back({.file = request.options.at(kTrainText)});
+    // As a training cuts it: what it holds out is not learnt from.
+    text = data::own_text(request.options.at(kTrainText), "", "").train;
   } else {
     text = data::language_parts("wikitext-2", request.search).train;
   }

@@ -129,12 +129,13 @@ run::Evaluation evaluation_of(const TextScores& scores, const data::TokenStream&
   const double loss = scores.sum / static_cast<double>(text.size());
   const double bits = scores.sum / std::numbers::ln2 / static_cast<double>(text.counts().bytes);
   const double perplexity = std::exp(loss);
-  run::Evaluation evaluation{
-      .score = coder.unit() == "bytes" ? bits : perplexity,
-      .loss = loss,
-      .also = {{"word_perplexity", std::exp(scores.sum / static_cast<double>(text.counts().words))},
-               {"tokens", static_cast<double>(text.size())}},
-      .objective = scores.objective};
+  run::Evaluation evaluation{.score = coder.unit() == "bytes" ? bits : perplexity,
+                             .loss = loss,
+                             .also = {{"tokens", static_cast<double>(text.size())}},
+                             .objective = scores.objective};
+  // A text with hardly a blank has none that is a number.
+  const double per_word = std::exp(scores.sum / static_cast<double>(text.counts().words));
+  if (std::isfinite(per_word)) evaluation.also["word_perplexity"] = per_word;
   // The one that is not the score.
   if (coder.unit() == "bytes") {
     evaluation.also["perplexity"] = perplexity;

@@ -13,6 +13,7 @@
 #include "primal/error.h"
 #include "run/text_details.h"
 #include "tasks/csv.h"
+#include "tasks/language/visible_text.h"
 
 namespace primal::tasks {
 
@@ -30,11 +31,12 @@ struct TokenBlocks : train::Batch {
 
 std::vector<run::TextSample> samples_of(const models::LanguageModel& model, const data::TextCoder& coder,
                                         int64_t tokens) {
-  models::Generator generator(model, kSamples, kSampling, inference::never_written(coder));
+  models::Generator generator(model, kSamples, kSampling, inference::never_written(coder, *model));
   const std::vector<int64_t> start{coder.end()};
   generator.read(start);
   std::vector<run::TextSample> samples;
-  inference::TextWriter writer(generator, coder, kSamples, coder.end(), {.tokens = tokens});
+  const std::vector<inference::SamplePlace> places(kSamples, {.last = coder.end()});
+  inference::TextWriter writer(generator, coder, places, {.tokens = tokens});
   for (std::string& text : inference::write_text(writer).texts) {
     samples.push_back({.prompt = "", .text = std::move(text)});
   }
@@ -68,12 +70,19 @@ std::optional<int64_t> LanguageTask::padding() const {
 LanguageData& LanguageTask::data() {
   if (data_) return *data_;
   auto read = std::make_unique<LanguageData>(config_, opening_, facts_.coder);
-  if (!is_of_same_data(facts_.fingerprint, read->fingerprint())) {
-    throw Error(opening_.facts->string() + ": the texts of " + facts_.name +
-                " have changed since this run began; restore them, or give a file");
-  }
+  if (!is_of_same_data(facts_.fingerprint, read->fingerprint())) fail_changed();
   data_ = std::move(read);
   return *data_;
+}
+
+void LanguageTask::fail_changed() const {
+  throw Error(opening_.facts->string() + ": the texts of " + facts_.name +
+              " have changed since this run began; restore them, or give a file");
+}
+
+const data::TokenStream& LanguageTask::part(Part part) {
+  if (part == Part::test && !is_of_same_data(facts_.test_fingerprint, data().test_fingerprint())) fail_changed();
+  return data().part(part);
 }
 
 nlohmann::json LanguageTask::facts() const {
@@ -95,9 +104,10 @@ train::BatchLoss LanguageTask::loss(train::Batch& batch) {
   const BlockBatch& blocks = static_cast<TokenBlocks&>(batch).blocks;
   const auto tokens = static_cast<double>(blocks.tokens);
   const auto [features, terms] = model_->forward(blocks.ids);
-  const torch::Tensor mean = model_->loss(features, blocks.targets, config_.loss.label_smoothing).sum / tokens;
+  const models::LanguageLoss loss = model_->loss(features, blocks.targets, config_.loss.label_smoothing);
+  const torch::Tensor mean = loss.sum / tokens;
   train::BatchLoss result{.total = mean, .task = mean.item<double>(), .objective = {}, .tokens = blocks.tokens};
-  if (metric().key == "bits_per_byte") result.score = result.task * tokens / std::numbers::ln2;
+  if (metric().key == "bits_per_byte") result.score = loss.nll.sum().item<double>() / std::numbers::ln2;
   KsvdOptions ksvd = config_.loss;
   if (config_.loss.eta_per_token) ksvd.eta /= tokens;
   add_ksvd(result, terms, ksvd);
@@ -124,7 +134,7 @@ Evaluation LanguageTask::evaluate(const data::TokenStream& text, int64_t context
 // As the published runs do it: blocks while training, a context for every token in the end.
 Evaluation LanguageTask::evaluate(Part part) {
   const bool is_test = part == Part::test;
-  return evaluate(data().part(part), is_test ? config_.eval.context : 0, is_test);
+  return evaluate(this->part(part), is_test ? config_.eval.context : 0, is_test);
 }
 
 Evaluation LanguageTask::evaluate_file(const std::filesystem::path& file) {
@@ -144,7 +154,7 @@ std::string LanguageTask::description() const {
 std::vector<std::string> LanguageTask::notes() const { return data_ ? data_->notes() : std::vector<std::string>{}; }
 
 const data::TokenStream& LanguageTask::chosen(const DataChoice& choice) {
-  if (!choice.file) return data().part(choice.part);
+  if (!choice.file) return part(choice.part);
   const auto found = files_.find(choice.file->string());
   if (found != files_.end()) return found->second;
   return files_.emplace(choice.file->string(), encoded_file(*choice.file, coder())).first->second;
@@ -186,7 +196,7 @@ std::vector<std::string> LanguageTask::predict(const PredictRequest& request, co
   write("token,text,surprise\n");
   std::optional<int32_t> before;
   for (int64_t i = 0; i < text.size(); ++i) {
-    write(std::to_string(i + 1) + "," + csv_field(coder().text_of(text.id(i), before)) +
+    write(std::to_string(i + 1) + "," + csv_field(visible_text(coder().text_of(text.id(i), before))) +
           base::printed(",%.5f\n", static_cast<double>(scores.nll[static_cast<size_t>(i)])));
     before = text.id(i);
   }

@@ -41,6 +41,8 @@ class LanguageTask : public Task {
 
  private:
   LanguageData& data();
+  [[noreturn]] void fail_changed() const;
+  const data::TokenStream& part(Part part);
   const data::TokenStream& chosen(const DataChoice& choice);
   std::vector<Window> windows_of(const DataChoice& choice);
   std::optional<int64_t> padding() const;
