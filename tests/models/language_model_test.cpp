@@ -103,6 +103,30 @@ TEST(LanguageModel, PositionsAreSinesThenCosinesFromTwoOn) {
   }
 }
 
+TEST(LanguageModel, SaysHowLongASequenceMayBe) {
+  EXPECT_EQ(small_language_model()->most_tokens(), std::nullopt);
+  EXPECT_EQ(small_language_model({.positions = Positions::learnt})->most_tokens(), 24);
+  EXPECT_EQ(small_language_model({.kinds = {"primal", "cosformer"}})->most_tokens(), 24);
+}
+
+TEST(LanguageModel, MayBeginAsPublished) {
+  LanguageModelOptions options = small_language_model({.kinds = {"softmax"}})->options();
+  options.attention_init = AttentionInit::xavier;
+  const LanguageModel model(options);
+  const double most = std::sqrt(3.0 / 16);  // gain sqrt(6 / (16 + 16)), of the inputs divided by sqrt(2)
+  for (const auto& item : model->named_parameters()) {
+    const auto is = [&](const char* name) { return item.key().ends_with(name); };
+    const double largest = item.value().abs().max().item<double>();
+    if (is("q_proj.weight") || is("k_proj.weight") || is("v_proj.weight")) {
+      EXPECT_NEAR(largest, most / std::sqrt(2), 0.03);
+    } else if (is("out_proj.weight")) {
+      EXPECT_NEAR(largest, most, 0.03);
+    } else if (is("out_proj.bias")) {
+      EXPECT_EQ(largest, 0);
+    }
+  }
+}
+
 TEST(LanguageModel, LearntPositionsEndWithTheirTable) {
   LanguageModel model = small_language_model({.positions = Positions::learnt});
   EXPECT_EQ(error_of([&] { model->forward(random_tokens(1, 25)); }),

@@ -173,6 +173,23 @@ TEST(AttentionKinds, PublishedMaskingGivesPaddedTokensAnOutput) {
   });
 }
 
+TEST(AttentionKinds, StepsOfPublishedMasksAreTheFullPass) {
+  const Tensor padding = padding_mask(torch::tensor({9, 6}), 9), x = torch::randn({2, 9, 12});
+  for (const Padding respected : {Padding::respect, Padding::ignore}) {
+    AttentionOptions options = small("softmax", /*causal=*/true);
+    options.masking = Masking::published;
+    options.padding = respected;
+    const auto attention = make_attention(options);
+    attention->module()->eval();
+    const Tensor whole = attention->forward(x, padding).out;
+    const auto state = attention->initial_state(2);
+    for (int64_t i = 0; i < 9; ++i) {
+      const Tensor out = attention->step(x.narrow(1, i, 1), *state, padding.narrow(1, i, 1));
+      EXPECT_TRUE(close(whole.narrow(1, i, 1), out, 1e-5)) << i;
+    }
+  }
+}
+
 TEST(AttentionKinds, WorkInDoublePrecisionToo) {
   const Tensor padding = padding_mask(torch::tensor({9, 6}), 9);
   for_every_form([&](const std::string& kind, bool causal) {

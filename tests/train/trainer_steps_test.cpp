@@ -125,16 +125,20 @@ TEST_F(TrainerTest, BatchesWeighByWhatTheirLossIsAMeanOver) {
   EXPECT_TRUE(tests::close(problem.model_->weight.detach(), (model->weight - model->weight.grad()).detach(), 1e-6));
 }
 
-TEST_F(TrainerTest, TheProblemDecidesWhatDecays) {
-  Blobs plain, all;
+TEST_F(TrainerTest, TheProblemDecidesWhatDecaysUnlessAllIsAskedFor) {
+  Blobs plain, all, asked;
   all.decays_all = true;
   plain.model_->bias.data().fill_(1);
   all.model_->bias.data().fill_(1);
+  asked.model_->bias.data().fill_(1);
   optimizer = {.kind = OptimizerKind::adamw, .lr = 1e-9, .weight_decay = 1e8};
   options.length = base::steps(1);
   plan.evaluations.reset();
   train(plain, "plain");
   train(all, "all");
+  optimizer.decays = Decays::all;
+  train(asked, "asked");
+  EXPECT_NEAR(asked.model_->bias[0].item<double>(), 0.9, 1e-6);
   EXPECT_NEAR(plain.model_->bias[0].item<double>(), 1, 1e-6) << "a vector";
   EXPECT_NEAR(all.model_->bias[0].item<double>(), 0.9, 1e-6);
 }
