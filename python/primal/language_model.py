@@ -5,11 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import torch
 
 from primal import _library as _library  # loads torch.classes.primal
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class GenerateOptions(TypedDict, total=False):
+    """How text is written."""
+
+    tokens: int  # at most so many; default 200
+    temperature: float  # 0: always the likeliest token; default 1
+    top_k: int  # only the k likeliest; default 0, all
+    top_p: float  # only the likeliest that together have this share; default 1
+    repetition: float  # above 1: tokens among the last 256 become less likely; default 1
+    seed: int  # the same writes the same; default 1
+    stops: Sequence[str]  # texts that end what is written, and are part of it
+    unknown_words: bool  # words outside the vocabulary are read as unknown, no error
 
 
 @dataclass(frozen=True)
@@ -76,10 +92,7 @@ class LanguageModel:
     for piece in model.stream("def forward("):
         print(piece, end="")
 
-    Options of `generate`, `samples` and `stream`: `tokens`, at most so many are written; `temperature`, 0 takes the
-    likeliest token always; `top_k`, `top_p`, only the likeliest; `repetition`, above 1 makes tokens among the last 256
-    less likely; `seed`, the same writes the same; `stops`, texts that end what is written and are part of it;
-    `unknown_words`, words outside the vocabulary are read as unknown instead of being an error.
+    The options of `generate`, `samples` and `stream` are those of GenerateOptions.
     """
 
     def __init__(self, inner: Any) -> None:  # load() makes them
@@ -90,57 +103,17 @@ class LanguageModel:
         """From a run directory; its files are held against their checksums."""
         return cls(torch.classes.primal.LanguageModel(fspath(run)))
 
-    def generate(
-        self,
-        prompt: str = "",
-        *,
-        tokens: int = 200,
-        temperature: float = 1.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        repetition: float = 1.0,
-        seed: int = 1,
-        stops: Sequence[str] = (),
-        unknown_words: bool = False,
-    ) -> str:
+    def generate(self, prompt: str = "", **options: Unpack[GenerateOptions]) -> str:
         """What comes after the prompt, which is not part of it. An empty prompt begins a text."""
-        options = _packed(tokens, temperature, top_k, top_p, repetition, seed, stops, unknown_words)
-        return str(self._inner.samples(prompt, 1, *options)[0])
+        return str(self._inner.samples(prompt, 1, *_packed(**options))[0])
 
-    def samples(
-        self,
-        prompt: str = "",
-        count: int = 2,
-        *,
-        tokens: int = 200,
-        temperature: float = 1.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        repetition: float = 1.0,
-        seed: int = 1,
-        stops: Sequence[str] = (),
-        unknown_words: bool = False,
-    ) -> list[str]:
+    def samples(self, prompt: str = "", count: int = 2, **options: Unpack[GenerateOptions]) -> list[str]:
         """Several texts side by side, each with its own chance."""
-        options = _packed(tokens, temperature, top_k, top_p, repetition, seed, stops, unknown_words)
-        return list(self._inner.samples(prompt, count, *options))
+        return list(self._inner.samples(prompt, count, *_packed(**options)))
 
-    def stream(
-        self,
-        prompt: str = "",
-        *,
-        tokens: int = 200,
-        temperature: float = 1.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        repetition: float = 1.0,
-        seed: int = 1,
-        stops: Sequence[str] = (),
-        unknown_words: bool = False,
-    ) -> TextStream:
+    def stream(self, prompt: str = "", **options: Unpack[GenerateOptions]) -> TextStream:
         """The same, piece by piece, with a state that can be saved."""
-        options = _packed(tokens, temperature, top_k, top_p, repetition, seed, stops, unknown_words)
-        return TextStream(self._inner.stream(prompt, *options))
+        return TextStream(self._inner.stream(prompt, *_packed(**options)))
 
     def score(self, text: str) -> list[TokenScore]:
         """Every token of a text. Each sees half a block of the model's training before it, where there is so much."""
@@ -169,14 +142,14 @@ class LanguageModel:
 
 
 def _packed(
-    tokens: int,
-    temperature: float,
-    top_k: int,
-    top_p: float,
-    repetition: float,
-    seed: int,
-    stops: Sequence[str],
-    unknown_words: bool,
+    tokens: int = 200,
+    temperature: float = 1.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    repetition: float = 1.0,
+    seed: int = 1,
+    stops: Sequence[str] = (),
+    unknown_words: bool = False,
 ) -> tuple[list[int], list[float], list[str]]:
     """As torch.classes.primal.LanguageModel takes them: whole numbers, others, texts."""
     if isinstance(stops, str):

@@ -6,7 +6,7 @@ run("train", "language/bytes", *TINY_LANGUAGE, "--train", text, "--run", tmp_pat
 
 import random
 
-from series_files import settings
+from series_files import done, run, settings
 
 # Four steps, an evaluation after every second.
 TINY_LANGUAGE = (
@@ -30,6 +30,14 @@ def write_text(path, count=400, seed=0):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(sentences(count, seed)) + "\n")
     return path
+
+
+def train_bytes(folder, layers):
+    """A byte model that has learnt next to nothing and remembers in every way there is. -> its run directory"""
+    text = write_text(folder / "text.txt")
+    kinds = settings(f"model.layers={layers}", "model.memory=decay", "model.convolution=3")
+    done(run("train", "language/bytes", *TINY_LANGUAGE, *kinds, "--train", text, "--run", folder / "run", cwd=folder))
+    return folder / "run"
 
 
 def make_wikitext(folder, name="wikitext-2"):

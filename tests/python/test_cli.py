@@ -24,7 +24,7 @@ def metadata_of(path):
 LAYER_FILES = [p for p in GOLDEN if "variant" in metadata_of(p)]
 TRAINING_FILES = [p for p in GOLDEN if "steps" in metadata_of(p)]
 # Results of a file besides the gradients: of a layer, of a training, of a pass through a network.
-PASS_RESULTS = {"time_series_classifier": 4, "lra_classifier": 5, "lra_pair_classifier": 5}
+PASS_RESULTS = {"time_series_classifier": 4, "lra_classifier": 5, "lra_pair_classifier": 5, "language_model": 5}
 # Other options than those of the file, which its figures must tell from them.
 OTHER_TRAINING = [
     *((p, key, value) for p in TRAINING_FILES for key, value in [("lr", "0.00101"), ("eta", "0")]),

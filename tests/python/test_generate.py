@@ -4,17 +4,13 @@ import json
 import re
 
 import pytest
-from language_files import TINY_LANGUAGE, make_wikitext, write_text
+from language_files import TINY_LANGUAGE, make_wikitext, train_bytes, write_text
 from series_files import done, run, settings, the_error
 
 
 @pytest.fixture(scope="module", params=["primal,primal", "softmax,primal"])
 def model(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("model")
-    text = write_text(folder / "text.txt")
-    kinds = settings(f"model.layers={request.param}", "model.memory=decay", "model.convolution=3")
-    done(run("train", "language/bytes", *TINY_LANGUAGE, *kinds, "--train", text, "--run", folder / "run", cwd=folder))
-    return folder / "run"
+    return train_bytes(tmp_path_factory.mktemp("model"), request.param)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import math
 import threading
 
 import pytest
-from language_files import TINY_LANGUAGE, make_wikitext, write_text
+from language_files import TINY_LANGUAGE, make_wikitext, train_bytes, write_text
 from series_files import done, run, settings
 
 import primal
@@ -15,11 +15,7 @@ import primal
 
 @pytest.fixture(scope="module", params=["primal,primal", "softmax,primal"])
 def trained(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("trained")
-    text = write_text(folder / "text.txt")
-    kinds = settings(f"model.layers={request.param}", "model.memory=decay", "model.convolution=3")
-    done(run("train", "language/bytes", *TINY_LANGUAGE, *kinds, "--train", text, "--run", folder / "run", cwd=folder))
-    return folder / "run"
+    return train_bytes(tmp_path_factory.mktemp("trained"), request.param)
 
 
 @pytest.fixture(scope="module")
@@ -106,9 +102,11 @@ def test_wrong_options_are_value_errors(model, options, said):
         model.generate("the", **options)
 
 
-def test_one_text_is_no_list_of_stops(model):
+def test_options_that_are_none_are_type_errors(model):
     with pytest.raises(TypeError, match="sequence of texts"):
         model.generate("the", stops="cat")
+    with pytest.raises(TypeError, match="temprature"):
+        model.stream("the", temprature=1)
 
 
 def test_words_outside_the_vocabulary(tmp_path):
