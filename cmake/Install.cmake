@@ -24,7 +24,7 @@ configure_package_config_file(cmake/primalConfig.cmake.in ${PROJECT_BINARY_DIR}/
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/primalConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/primalConfig.cmake ${PROJECT_BINARY_DIR}/primalConfigVersion.cmake DESTINATION ${config_dir})
 if(PRIMAL_BUILD_CLI)
-  set_target_properties(primal_cli PROPERTIES INSTALL_RPATH "${PRIMAL_TORCH_LIBRARY_DIR}")
+  set_target_properties(primal_cli PROPERTIES INSTALL_RPATH "${PRIMAL_TORCH_LIBRARY_DIR};${PRIMAL_MUJOCO_LIBRARY_DIR}")
   install(TARGETS primal_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/primal)
 endif()

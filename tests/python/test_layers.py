@@ -20,11 +20,12 @@ USES = {
     "train": {"base", "kernels", "ops", "nn", "models", "data", "run"},
     "analysis": {"base", "run", "ops", "nn"},
     "report": {"base", "run", "analysis"},
+    "environments": {"base"},
 }
 USES["tasks"] = set(USES)
 USES["cli"] = set(USES)
 # Layers of plain structs: neither they nor anything that they include knows LibTorch.
-WITHOUT_LIBTORCH = ("base", "kernels", "run", "report")
+WITHOUT_LIBTORCH = ("base", "kernels", "run", "report", "environments")
 # Public headers live in include/primal/; this is the layer that implements each.
 PUBLIC = {
     "attention": "nn",
