@@ -10,6 +10,7 @@
 #include "base/json_file.h"
 #include "run/case_details.h"
 #include "run/classification.h"
+#include "run/rollout_details.h"
 #include "run/target_errors.h"
 #include "run/text_details.h"
 
@@ -92,6 +93,7 @@ Result parse_result(std::string_view text, const std::string& file) {
     result.test = evaluation_from(*test, result.metric, file + ": test");
     class_details(*result.test, file + ": test");
     case_details(*result.test, file + ": test");
+    rollout_details(*result.test, file + ": test");
     target_errors(*result.test, file + ": test");
     text_details(*result.test, file + ": test");
   }
