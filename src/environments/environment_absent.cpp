@@ -7,8 +7,8 @@ namespace {
 
 [[noreturn]] void fail_without_mujoco() {
   throw Error(
-      "robots: primal was built without MuJoCo; ./primal sets it up in a call that names a task, such as "
-      "offline-rl/hopper-medium");
+      "robots: primal was built without MuJoCo; `./primal train offline-rl/...` sets it up, or install "
+      "tools/requirements-robots.txt and build again");
 }
 
 }  // namespace

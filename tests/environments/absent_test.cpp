@@ -17,8 +17,8 @@ TEST(WithoutMuJoCo, RobotsAreKnownByName) {
 
 TEST(WithoutMuJoCo, TheErrorSaysHowToGetIt) {
   const std::string message =
-      "robots: primal was built without MuJoCo; ./primal sets it up in a call that names a task, such as "
-      "offline-rl/hopper-medium";
+      "robots: primal was built without MuJoCo; `./primal train offline-rl/...` sets it up, or install "
+      "tools/requirements-robots.txt and build again";
   EXPECT_EQ(error_of([] { simulator(Robot::hopper); }), message);
   EXPECT_EQ(error_of([] { Environment(nullptr); }), message);
   EXPECT_EQ(error_of([] { EnvironmentBatch(nullptr, 2, 1); }), message);
