@@ -5,6 +5,7 @@
 # shellcheck disable=SC2034 # the caller chooses among these lists
 {
   readonly RUN_PACKAGES=(cmake g++ libcli11-dev libhwy-dev libjs-chart.js libpng-dev libsentencepiece-dev libtomlplusplus-dev ninja-build nlohmann-json3-dev python3-venv)
+  readonly ROBOT_PACKAGES=(libhdf5-dev)
   readonly TEST_PACKAGES=(chromium clang-16 clang-format-16 libclang-rt-16-dev libgtest-dev python3-dev)
   readonly TIDY_PACKAGES=(clang-tidy-16)
 }
@@ -12,8 +13,15 @@ readonly SETUP_LOCK=$ROOT/build/.setup-lock
 
 # What the caller wants, and what look found missing of it. A build is "PRESET TESTS(ON|OFF) TARGET...", one that is not
 # up to date "PRESET FILES WORDS...", where FILES is how many files there are to build, for the estimate.
-WANTED_PACKAGES=() WANTED_REQUIREMENTS=() WANTED_BUILDS=()
+WANTED_PACKAGES=() WANTED_REQUIREMENTS=() WANTED_BUILDS=() ROBOTS_WANTED=no
 MISSING_PACKAGES=() STALE_REQUIREMENTS=() STALE_BUILDS=()
+
+# want_robots: MuJoCo, HDF5, and builds that found them.
+want_robots() {
+  WANTED_PACKAGES+=("${ROBOT_PACKAGES[@]}")
+  WANTED_REQUIREMENTS+=("$ROOT/tools/requirements-robots.txt")
+  ROBOTS_WANTED=yes
+}
 
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 fail() { say "$@"; exit 2; }
@@ -64,7 +72,17 @@ look_for_builds() {
 # is_configured PRESET TESTS
 is_configured() {
   local build=$ROOT/build/$1
-  [ -f "$build/build.ninja" ] && { [ "$2" = OFF ] || grep -q 'PRIMAL_BUILD_TESTS:[A-Z]*=ON' "$build/CMakeCache.txt"; }
+  [ -f "$build/build.ninja" ] && { [ "$2" = OFF ] || grep -q 'PRIMAL_BUILD_TESTS:[A-Z]*=ON' "$build/CMakeCache.txt"; } &&
+    { [ "$ROBOTS_WANTED" = no ] || has_robots "$1"; }
+}
+
+# has_robots PRESET: whether CMake found what they need when it last looked; ninja does not notice that it came later.
+has_robots() {
+  local cache=$ROOT/build/$1/CMakeCache.txt
+  # Fuzzers need no simulator.
+  [ "$1" = fuzz ] || grep -q '^PRIMAL_WITH_MUJOCO:INTERNAL=ON' "$cache" || return 1
+  # Where packages are not Debian's nothing here installs HDF5; the program says what it lacks.
+  ! command -v dpkg-query >/dev/null || grep -q '^PRIMAL_HDF5:FILEPATH=/' "$cache"
 }
 
 # files_to_build PRESET TESTS TARGET...: their number and what to say of them, or 0.
@@ -72,6 +90,8 @@ files_to_build() {
   local preset=$1 tests=$2 files answer
   shift 2
   if ! is_configured "$preset" "$tests"; then
+    # Some 20 files look at them or come after those that do.
+    ROBOTS_WANTED=no is_configured "$preset" "$tests" && echo "20 what is for robots is added" && return
     files=$(count_sources "$preset" "$tests")
     echo "$files about $files files to build"
     return
@@ -116,6 +136,7 @@ count_wheels() { grep -c '^[^#]' "$1"; }
 about_wheels() {
   printf '%s wheels of tools/%s' "$(count_wheels "$1")" "${1##*/}"
   [ "${1##*/}" != requirements.txt ] || [ -f "$(stamp_of "$1")" ] || printf ', LibTorch among them: 220 MB to download, 1 GB on disk'
+  [ "${1##*/}" != requirements-robots.txt ] || printf ', the simulator MuJoCo and models of robots: 8 MB to download, 26 MB on disk'
 }
 
 # Rough, for a server: packages and LibTorch take a minute each, a file 4 s of a core.

@@ -41,6 +41,8 @@ esac""",
     "cmake": NOTE
     + """while [ "$1" != -S ]; do shift; done
 mkdir -p "$2/build/$4" && cd "$2/build/$4" && echo PRIMAL_BUILD_TESTS:BOOL=ON > CMakeCache.txt && touch build.ninja
+[ ! -e "$2/.venv/stamp-requirements-robots.txt" ] || echo PRIMAL_WITH_MUJOCO:INTERNAL=ON >> CMakeCache.txt
+! grep -qx libhdf5-dev "$MACHINE/installed" || echo PRIMAL_HDF5:FILEPATH=/usr/lib/libhdf5.so >> CMakeCache.txt
 """,
     "ninja": """program="$2/bin/primal"
 if [ "$3" = -n ]; then

@@ -234,6 +234,81 @@ def test_two_calls_at_once_set_up_once(fresh):
     assert "primal: another call is setting up; waiting for it\n" in fresh.told
 
 
+# Robots, which need more
+
+
+@pytest.fixture
+def settings_of_robots(tmp_path):
+    """A run, a run of several seeds and a file of settings."""
+    text = '[run]\nfamily = "offline_rl"\n'
+    for folder in ("run", "seeds/seed-1"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "config.toml").write_text(text)
+    (tmp_path / "own.toml").write_text('extends = "offline-rl/hopper-medium"\n')
+    return tmp_path
+
+
+def wants_robots(result):
+    return "libhdf5-dev" in result.calls and "requirements-robots.txt" in result.calls
+
+
+def test_whoever_never_uses_robots_needs_neither_mujoco_nor_hdf5(fresh, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.toml").write_text('[run]\nfamily = "lra"\n')
+    for arguments in (["train", "lra/image"], ["eval", str(tmp_path / "run")], ["train", "--set", "offline"]):
+        result = fresh.run(*arguments)
+        assert "libhdf5-dev" not in result.calls + result.stderr
+        assert "requirements-robots" not in result.calls + result.stderr
+
+
+def test_robots_are_set_up_when_they_are_first_named(ready):
+    result = ready.run("train", "offline-rl/hopper-medium")
+    assert result.stdout == "the program: train offline-rl/hopper-medium\n"
+    told = result.stderr
+    assert re.search(r"this is set up first, in about \d minutes", told)
+    assert "Debian packages, by apt-get: libhdf5-dev\n" in told
+    assert "/.venv: 2 wheels of tools/requirements-robots.txt, the simulator MuJoCo and models of robots: 8 MB" in told
+    assert f"{ready.path}/build/release: what is for robots is added\n" in told
+    assert wants_robots(result)
+    assert result.calls.splitlines()[-1].startswith("cmake ")
+    assert "-r " + str(ready.path / "tools" / "requirements.txt") not in result.calls
+    again = ready.run("eval", "offline-rl/hopper-medium")
+    assert (again.stderr, again.calls) == ("", "")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["data", "make", "offline-rl/hopper-medium"],
+        ["eval", "{}/run"],
+        ["train", "--resume", "{}/run/"],
+        ["train", "--resume={}/run"],
+        ["eval", "{}/seeds", "--episodes", "100"],
+        ["train", "{}/own.toml"],
+    ],
+    ids=" ".join,
+)
+def test_robots_are_named_by_a_task_a_run_or_a_file_of_settings(ready, settings_of_robots, arguments):
+    assert wants_robots(ready.run(*(word.format(settings_of_robots) for word in arguments)))
+
+
+def test_help_needs_no_robots(ready):
+    result = ready.run("train", "offline-rl/hopper-medium", "--help")
+    assert (result.stdout, result.calls) == ("the program: train offline-rl/hopper-medium --help\n", "")
+
+
+def test_a_build_that_did_not_find_what_is_there_is_configured_anew(ready):
+    ready.run("train", "offline-rl/hopper-medium")
+    cache = ready.path / "build" / "release" / "CMakeCache.txt"
+    found = cache.read_text()
+    for missing in ("PRIMAL_WITH_MUJOCO:INTERNAL=ON", "PRIMAL_HDF5:FILEPATH=/usr/lib/libhdf5.so"):
+        cache.write_text(found.replace(missing, missing.split("=")[0] + "=PRIMAL_HDF5-NOTFOUND"))
+        assert ready.run("info").calls == ""
+        result = ready.run("train", "offline-rl/hopper-medium")
+        assert [call.split()[0] for call in result.calls.splitlines()] == ["cmake"]
+        assert cache.read_text() == found
+
+
 # The commands of this checkout
 
 
@@ -257,4 +332,6 @@ def test_the_tests_say_what_they_need(fresh):
     told = fresh.run("fuzz", "asan", "tidy", command="test", user_id=1000).stderr
     assert re.search(r"by apt-get: cmake .* chromium .* clang-tidy-16\n", told)
     assert "/.venv: 26 wheels of tools/requirements-test.txt\n" in told
+    assert "/.venv: 2 wheels of tools/requirements-robots.txt, " in told
+    assert " libhdf5-dev " in told
     assert re.findall(r"/build/(\w+): about", told) == ["fuzz", "asan"]
