@@ -54,8 +54,8 @@ struct EncoderLayerInputs {
 
 /// post-norm: x = norm1(x + attention(x)); x = norm2(x + feed_forward(x)). pre-norm: the norms stand before each part.
 /// With a memory or a kernel the attention sees tokens that were mixed with their neighbours; the residual does not.
-/// On the CPU in float32, with the cosine feature map and without attention.memory = decay, it runs as one operator
-/// that keeps its intermediates in cache; elsewhere it is composed of its parts.
+/// On the CPU in float32, with the cosine feature map, it runs as one operator that keeps its intermediates in cache;
+/// elsewhere it is composed of its parts.
 class PRIMAL_API EncoderLayerImpl : public torch::nn::Cloneable<EncoderLayerImpl> {
  public:
   /// Throws Error for options that do not fit together.

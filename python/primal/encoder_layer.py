@@ -36,10 +36,9 @@ class EncoderLayer(nn.Module):
     With a memory or a kernel the attention sees tokens that a TokenMixing, the part `mixing`, has mixed with their
     neighbours; the residual keeps them as they are.
 
-    On the CPU in float32, with the cosine feature map and without a causal attention, the layer runs as one operator
-    that keeps its intermediates in cache; elsewhere, and when a part has hooks or was replaced, the same layer is
-    composed of its parts. So does bfloat16 where the CPU cannot multiply such numbers itself: they are stored so and
-    computed in float32.
+    On the CPU in float32, with the cosine feature map, the layer runs as one operator that keeps its intermediates in
+    cache; elsewhere, and when a part has hooks or was replaced, the same layer is composed of its parts. So does
+    bfloat16 where the CPU cannot multiply such numbers itself: they are stored so and computed in float32.
 
     Args:
         embed_dim, num_heads, rank, rows: of the PrimalAttention.
@@ -225,10 +224,15 @@ class EncoderLayer(nn.Module):
             and self._parts_are_untouched()
             and self.linear1.weight.dtype == x.dtype
             and self.attention.feature_map == "cosine"
-            and not self.attention.causal
+            and self._heads_share_scales()
             and not any(is_empty(x, dim) for dim in range(3))
             and not torch.is_autocast_enabled("cpu")
         )
+
+    def _heads_share_scales(self) -> bool:
+        """As they do unless log_scale was replaced: the operator fades all channels of a head alike."""
+        log_scale = self.attention.log_scale
+        return log_scale is None or self.attention.num_heads % log_scale.shape[0] == 0
 
     def _parts_are_untouched(self) -> bool:
         """The operator reads their weights and calls none of them. It has one eps, and all biases."""
@@ -249,7 +253,7 @@ class EncoderLayer(nn.Module):
             x = self._cleared(x, padding)
             attended = self.mixing(self._norm1_in_two_steps(x) if self.norm_first else x, self._left_out(padding))
         drops = self.training and self.dropout > 0
-        *weights, _ = attention._parameters_now()  # log_scale: of causal layers
+        *weights, log_scale = attention._parameters_now()
         parameters = [x.new_empty(0) if p is None else p for p in weights]
         for module in (self.norm1, self.norm2, self.linear1, self.linear2):
             parameters += [module.weight, module.bias]
@@ -269,6 +273,8 @@ class EncoderLayer(nn.Module):
             seeds=torch.randint(2**62, (3,)) if drops else None,
             recompute=self.recompute,
             attended=attended,
+            causal=attention.causal,
+            log_scale=log_scale,
         )
         return out, KsvdTerms(*terms)
 

@@ -5,7 +5,6 @@
 
 #include "nn/primal_attention_arguments.h"
 #include "nn/token_mixing.h"
-#include "ops/differentiable_running_mean.h"
 #include "ops/dropout.h"
 #include "ops/encoder_layer/encoder_layer.h"
 #include "primal/error.h"
@@ -56,35 +55,9 @@ torch::Tensor behind_attention(const EncoderParts& parts, const torch::Tensor& x
   return parts.norm2(middle + feed_forward(middle));
 }
 
-namespace {
-
-// Tokens of other sizes are left to whoever says what is wrong with them.
-bool averages_tokens(const ops::AttentionArguments& a) {
-  return a.mode.causal && !a.mode.data_dependent && !a.log_scale && a.query.scalar_type() == at::kFloat &&
-         a.query.dim() == 3 && a.query.size(2) == a.q_weight.size(1) &&
-         (!a.query_padding || a.query_padding->sizes() == a.query.sizes().slice(0, 2));
-}
-
-// The running mean of a causal attention can be taken before the projections, which are linear. What sees such means
-// needs no other token, so that the layer around it is that of an attention that is not causal.
-torch::Tensor averaged(const EncoderParts& parts, const ops::AttentionArguments& attention,
-                       const std::optional<torch::Tensor>& attended) {
-  const auto left_out = attention.mode.respect_padding ? attention.query_padding : std::nullopt;
-  torch::Tensor seen = attended ? *attended : attention.query;
-  if (!attended) {
-    if (left_out) seen = seen.masked_fill(left_out->unsqueeze(-1), 0);
-    if (parts.norm_first) seen = parts.norm1(seen);
-  }
-  return ops::differentiable_running_mean(seen, left_out);
-}
-
-}  // namespace
-
-std::optional<AttentionOutput> fused_layer(const EncoderParts& parts, ops::AttentionArguments attention,
+std::optional<AttentionOutput> fused_layer(const EncoderParts& parts, const ops::AttentionArguments& attention,
                                            const std::optional<torch::Tensor>& unread,
-                                           std::optional<torch::Tensor> attended) {
-  const bool averages = averages_tokens(attention);
-  if (averages) attention.mode.causal = false;
+                                           const std::optional<torch::Tensor>& attended) {
   if (at::autocast::is_autocast_enabled(at::kCPU) || !ops::has_encoder_layer(attention)) return std::nullopt;
   // The operator has one epsilon, and wants every weight and bias.
   if (parts.norm1->options.eps() != parts.norm2->options.eps()) return std::nullopt;
@@ -92,7 +65,6 @@ std::optional<AttentionOutput> fused_layer(const EncoderParts& parts, ops::Atten
                                       parts.linear1->bias, parts.linear2->bias}) {
     if (!tensor.defined()) return std::nullopt;
   }
-  if (averages) attended = averaged(parts, attention, attended);
   const bool drops = parts.training && parts.dropout > 0;
   const int64_t width = parts.linear1->options.in_features();
   ops::EncoderLayerSwitches switches{.norm_first = parts.norm_first,

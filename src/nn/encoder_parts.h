@@ -40,9 +40,9 @@ torch::Tensor behind_attention(const EncoderParts& parts, const torch::Tensor& x
 
 /// The whole layer as one operator, where there is one for these arguments now; else nothing. attended: what the
 /// attention sees, if that was mixed
-std::optional<AttentionOutput> fused_layer(const EncoderParts& parts, ops::AttentionArguments attention,
+std::optional<AttentionOutput> fused_layer(const EncoderParts& parts, const ops::AttentionArguments& attention,
                                            const std::optional<torch::Tensor>& unread,
-                                           std::optional<torch::Tensor> attended);
+                                           const std::optional<torch::Tensor>& attended);
 
 /// The mixing that these options ask for, or null. tokens: the longest time scale to begin with
 std::shared_ptr<TokenMixingImpl> make_mixing(LayerMemory memory, int64_t scales, int64_t tokens, int64_t kernel,

@@ -42,6 +42,11 @@ struct AttentionArguments {
   int64_t heads() const { return we.size(0); }
   const at::Tensor& keys() const { return key ? *key : query; }
   const OptionalTensor& keys_padding() const { return key ? key_padding : query_padding; }
+  /// Of self-attention: the tokens that count for nothing.
+  OptionalTensor left_out() const { return mode.respect_padding ? query_padding : std::nullopt; }
+  /// Whether q and k are running means. The projection is linear, so the mean of the tokens serves as well: q of the
+  /// mean is the mean of q.
+  bool averages_tokens() const { return mode.causal && !log_scale; }
 };
 
 // The same list as parameters and as arguments, for the five functions that the dispatcher calls with it

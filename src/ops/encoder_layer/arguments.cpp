@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "ops/attention/check.h"
+#include "ops/fused/fading_projection.h"
 
 namespace primal::ops {
 
@@ -54,6 +55,8 @@ fused::EncoderLayerArguments encoder_arguments(PRIMAL_ENCODER_PARAMETERS) {
                      tensor.scalar_type());
   }
   TORCH_CHECK_TYPE(is_known(x), "encoder_layer: x must be float32 or bfloat16, got ", x.scalar_type());
+  TORCH_CHECK_TYPE(!log_scale || is_known(*log_scale), "encoder_layer: log_scale must be float32 or bfloat16, got ",
+                   log_scale->scalar_type());
   const std::vector<at::Tensor> p = in_float32(parameters);
   const auto bias = [&](size_t i) {
     return p[i].dim() == 1 && p[i].sym_size(0) == 0 ? std::nullopt : OptionalTensor(p[i]);
@@ -74,8 +77,8 @@ fused::EncoderLayerArguments encoder_arguments(PRIMAL_ENCODER_PARAMETERS) {
                     bias(10),
                     padding,
                     /*key_padding=*/std::nullopt,
-                    /*log_scale=*/std::nullopt,
-                    {"cosine", /*causal=*/false, data_dependent, respect_padding, trace_on_data, sampling}},
+                    log_scale ? OptionalTensor(log_scale->to(at::kFloat)) : std::nullopt,
+                    {"cosine", causal, data_dependent, respect_padding, trace_on_data, sampling}},
       .norm1 = {p[11], p[12]},
       .norm2 = {p[13], p[14]},
       .linear1_weight = p[15],
@@ -90,6 +93,8 @@ fused::EncoderLayerArguments encoder_arguments(PRIMAL_ENCODER_PARAMETERS) {
       .unread = unread,
       .attended = attended ? OptionalTensor(attended->to(at::kFloat)) : std::nullopt};
   check_attention(a.attention);
+  TORCH_CHECK_VALUE(fused::FadingProjection::serves(a.attention), "encoder_layer: the ", a.attention.we.sym_size(0),
+                    " heads cannot share the time scales of log_scale evenly, got ", log_scale->sym_sizes());
   const c10::SymInt width = x.sym_size(2);
   TORCH_CHECK_VALUE(p[15].dim() == 2, "encoder_layer: linear1_weight must be [F, D], got ", p[15].sym_sizes());
   const c10::SymInt inner = p[15].sym_size(0);

@@ -18,11 +18,11 @@ constexpr size_t kEncoderParameters = 19;
   const at::Tensor &x, at::TensorList parameters, const OptionalTensor &padding, const OptionalTensor &unread,     \
       bool data_dependent, bool respect_padding, bool trace_on_data, const std::string &sampling, bool norm_first, \
       const std::string &activation, double epsilon, double dropout, const OptionalTensor &seeds,                  \
-      [[maybe_unused]] bool recompute, const OptionalTensor &attended
+      [[maybe_unused]] bool recompute, const OptionalTensor &attended, bool causal, const OptionalTensor &log_scale
 
 #define PRIMAL_ENCODER_ARGUMENTS                                                                                    \
   x, parameters, padding, unread, data_dependent, respect_padding, trace_on_data, sampling, norm_first, activation, \
-      epsilon, dropout, seeds, recompute, attended
+      epsilon, dropout, seeds, recompute, attended, causal, log_scale
 
 /// In float32 and checked: throws a ValueError that gives both values.
 fused::EncoderLayerArguments encoder_arguments(PRIMAL_ENCODER_PARAMETERS);

@@ -43,7 +43,8 @@ class EncoderLayerFunction : public torch::autograd::Function<EncoderLayerFuncti
     const at::AutoDispatchBelowADInplaceOrView guard;
     auto [out, le, lr, tr, kept] = keeping.call(PRIMAL_ENCODER_ARGUMENTS);
     const auto or_none = [](const OptionalTensor& tensor) { return tensor ? *tensor : at::Tensor(); };
-    variable_list saved{x, kept, or_none(padding), or_none(unread), or_none(seeds), or_none(attended)};
+    variable_list saved{
+        x, kept, or_none(padding), or_none(unread), or_none(seeds), or_none(attended), or_none(log_scale)};
     saved.insert(saved.end(), parameters.begin(), parameters.end());
     ctx->save_for_backward(saved);
     ctx->saved_data["data_dependent"] = data_dependent;
@@ -55,6 +56,7 @@ class EncoderLayerFunction : public torch::autograd::Function<EncoderLayerFuncti
     ctx->saved_data["epsilon"] = epsilon;
     ctx->saved_data["dropout"] = dropout;
     ctx->saved_data["recompute"] = recompute;
+    ctx->saved_data["causal"] = causal;
     return {out, le, lr, tr};
   }
 
@@ -62,33 +64,38 @@ class EncoderLayerFunction : public torch::autograd::Function<EncoderLayerFuncti
     static const auto backward_operator = find<BackwardSignature>("primal::encoder_layer_backward");
     const variable_list s = ctx->get_saved_variables();
     auto& data = ctx->saved_data;
-    const variable_list parameters(s.begin() + 6, s.end());
+    const variable_list parameters(s.begin() + 7, s.end());
     const auto optional = [&](size_t i) { return s[i].defined() ? OptionalTensor(s[i]) : std::nullopt; };
     variable_list result = backward_operator.call(
         grads[0], grads[1], grads[2], grads[3], s[1], s[0], parameters, optional(2), optional(3),
         data["data_dependent"].toBool(), data["respect_padding"].toBool(), data["trace_on_data"].toBool(),
         data["sampling"].toStringRef(), data["norm_first"].toBool(), data["activation"].toStringRef(),
-        data["epsilon"].toDouble(), data["dropout"].toDouble(), optional(4), data["recompute"].toBool(), optional(5));
-    at::Tensor of_attended;
-    if (s[5].defined()) {
-      of_attended = result.back();
+        data["epsilon"].toDouble(), data["dropout"].toDouble(), optional(4), data["recompute"].toBool(), optional(5),
+        data["causal"].toBool(), optional(6));
+    const auto take_last = [&](size_t i) {
+      if (!s[i].defined()) return at::Tensor();
+      at::Tensor last = result.back();
       result.pop_back();
-    }
-    result.resize(1 + kEncoderParameters + 12);  // two masks and ten switches have no gradient
-    result.push_back(of_attended);
+      return last;
+    };
+    const at::Tensor of_log_scale = take_last(6), of_attended = take_last(5);
+    result.resize(1 + kEncoderParameters + 12);  // two masks and ten switches have none
+    result.insert(result.end(), {of_attended, /*causal=*/at::Tensor(), of_log_scale});
     return result;
   }
 };
 
 FourTensors encoder_layer_autograd(PRIMAL_ENCODER_PARAMETERS) {
-  refuse_tangents(kName, x);
   refuse_tangents(kName, parameters);
-  if (attended) refuse_tangents(kName, *attended);
-  const bool needs_gradient = at::GradMode::is_enabled() &&
-                              (x.requires_grad() || (attended && attended->requires_grad()) ||
-                               std::any_of(parameters.begin(), parameters.end(),
-                                           [](const at::Tensor& parameter) { return parameter.requires_grad(); }));
-  if (!needs_gradient) {
+  variable_list others{x};
+  for (const OptionalTensor& tensor : {attended, log_scale}) {
+    if (tensor) others.push_back(*tensor);
+  }
+  refuse_tangents(kName, others);
+  const auto any_requires_grad = [](at::TensorList tensors) {
+    return std::any_of(tensors.begin(), tensors.end(), [](const at::Tensor& t) { return t.requires_grad(); });
+  };
+  if (!at::GradMode::is_enabled() || !(any_requires_grad(others) || any_requires_grad(parameters))) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     return forward_operator().call(PRIMAL_ENCODER_ARGUMENTS);
   }
@@ -113,9 +120,7 @@ TORCH_LIBRARY_IMPL(primal, FuncTorchBatched, m) {
 // torch.autograd.grad(..., is_grads_batched=True) has a vmap of its own.
 TORCH_LIBRARY_IMPL(primal, Batched, m) { m.impl("encoder_layer_backward", without_vmap()); }
 
-bool has_encoder_layer(const AttentionArguments& attention) {
-  return !attention.mode.causal && fused::can_run(attention);
-}
+bool has_encoder_layer(const AttentionArguments& attention) { return fused::can_run(attention); }
 
 AttentionResult encoder_layer(const AttentionArguments& a, const EncoderLayerParameters& p,
                               const EncoderLayerSwitches& switches, const OptionalTensor& unread,
@@ -142,10 +147,10 @@ AttentionResult encoder_layer(const AttentionArguments& a, const EncoderLayerPar
                                  p.linear2_bias};
   const OptionalTensor seeds =
       switches.dropout == 0 ? OptionalTensor() : at::tensor(at::IntArrayRef(switches.seeds), at::kLong);
-  auto [out, le, lr, tr] = forward_operator().call(a.query, parameters, a.query_padding, unread, a.mode.data_dependent,
-                                                   a.mode.respect_padding, a.mode.trace_on_data, a.mode.sampling,
-                                                   switches.norm_first, switches.activation, switches.epsilon,
-                                                   switches.dropout, seeds, switches.recompute, attended);
+  auto [out, le, lr, tr] = forward_operator().call(
+      a.query, parameters, a.query_padding, unread, a.mode.data_dependent, a.mode.respect_padding, a.mode.trace_on_data,
+      a.mode.sampling, switches.norm_first, switches.activation, switches.epsilon, switches.dropout, seeds,
+      switches.recompute, attended, a.mode.causal, a.log_scale);
   return {out, le, lr, tr};
 }
 

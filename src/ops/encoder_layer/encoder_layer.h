@@ -25,8 +25,9 @@ struct EncoderLayerSwitches {
   bool recompute = false;           // keep nothing but the input for the backward pass
 };
 
-/// Whether there is a fused layer for these: self-attention that is not causal, cosine feature map, on the CPU,
-/// float32, or bfloat16 where the CPU does not multiply such numbers itself (then stored so, computed in float32).
+/// Whether there is a fused layer for these: self-attention with the cosine feature map, on the CPU, in float32, or in
+/// bfloat16 where the CPU does not multiply such numbers itself (then stored so, computed in float32); heads that share
+/// time scales, if it is causal and fades.
 bool has_encoder_layer(const AttentionArguments& attention);
 
 /// attention.query is the input of the layer. unread: [B, N] bool, tokens whose output nobody reads: it is 0 there, and

@@ -22,7 +22,7 @@ FiveTensors encoder_layer_keeping(PRIMAL_ENCODER_PARAMETERS) {
   return {out.to(x.scalar_type()), le, lr, tr, recompute ? at::empty({0}, x.options()) : kept.to(x.scalar_type())};
 }
 
-// x, then the parameters in their order, then what the attention saw, if that was given.
+// x, then the parameters in their order, then attended and log_scale, if they were given.
 std::vector<at::Tensor> encoder_layer_backward(const at::Tensor& grad_out, const at::Tensor& grad_le,
                                                const at::Tensor& grad_lr, const at::Tensor& grad_tr,
                                                const at::Tensor& kept, PRIMAL_ENCODER_PARAMETERS) {
@@ -55,6 +55,7 @@ std::vector<at::Tensor> encoder_layer_backward(const at::Tensor& grad_out, const
     result[i + 1] = result[i + 1].to(parameters[i].scalar_type()).contiguous();
   }
   if (attended) result.push_back(g.attended.to(attended->scalar_type()));
+  if (log_scale) result.push_back(t.log_scale.to(log_scale->scalar_type()));
   return result;
 }
 
@@ -81,7 +82,9 @@ std::vector<at::Tensor> encoder_layer_backward_meta(const at::Tensor& /*grad_out
   encoder_arguments(PRIMAL_ENCODER_ARGUMENTS);
   std::vector<at::Tensor> result{empty(x, x.sym_sizes().vec())};
   for (const at::Tensor& parameter : parameters) result.push_back(empty(parameter, parameter.sym_sizes().vec()));
-  if (attended) result.push_back(empty(*attended, attended->sym_sizes().vec()));
+  for (const OptionalTensor& tensor : {attended, log_scale}) {
+    if (tensor) result.push_back(empty(*tensor, tensor->sym_sizes().vec()));
+  }
   return result;
 }
 
@@ -93,7 +96,8 @@ TORCH_LIBRARY_FRAGMENT(primal, m) {
       "Tensor x, Tensor[] parameters, Tensor? padding=None, Tensor? unread=None, *, bool data_dependent=True, bool "
       "respect_padding=True, "
       "bool trace_on_data=False, str sampling=\"exact\", bool norm_first=False, str activation=\"gelu\", "
-      "float epsilon=1e-05, float dropout=0.0, Tensor? seeds=None, bool recompute=False, Tensor? attended=None";
+      "float epsilon=1e-05, float dropout=0.0, Tensor? seeds=None, bool recompute=False, Tensor? attended=None, "
+      "bool causal=False, Tensor? log_scale=None";
   const std::string results = "Tensor out, Tensor le, Tensor lr, Tensor tr";
   define("encoder_layer(" + arguments + ") -> (" + results + ")");
   define("encoder_layer_keeping(" + arguments + ") -> (" + results + ", Tensor kept)");

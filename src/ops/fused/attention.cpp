@@ -27,14 +27,21 @@ AttentionArguments in_float32(AttentionArguments a) {
   return a;
 }
 
-OptionalTensor left_out(const AttentionArguments& a) { return a.mode.respect_padding ? a.query_padding : std::nullopt; }
-
-// The projection is linear, so the running mean of the tokens serves for q and k: q of the mean is the mean of q.
-bool averages_tokens(const AttentionArguments& a) { return a.mode.causal && !a.log_scale; }
-
 // What q and k are made from.
 at::Tensor projected_tokens(const AttentionArguments& a) {
-  return averages_tokens(a) ? running_mean(a.query.to(at::kFloat), left_out(a)) : a.query.contiguous();
+  return a.averages_tokens() ? running_mean(a.query.to(at::kFloat), a.left_out()) : a.query.contiguous();
+}
+
+// q and k of each token alone, [B, N, 2D], where they are to fade.
+at::Tensor projected_alone(const AttentionPass& pass, const at::Tensor& x) {
+  const AttentionShape& shape = pass.shape();
+  at::Tensor result = recycled_tensor({shape.batch, shape.tokens, 2 * shape.width}, at::kFloat);
+  const TokenRows input(x);
+  for_each_tile({0, shape.all_tokens()}, pass.tile(), [&](Range tile, int64_t /*index*/) {
+    TileSpace space;
+    pass.project(input.read(tile, space), tile, data(result, tile.begin * 2 * shape.width));
+  });
+  return result;
 }
 
 // A chunk's rows of x with zeros at padded tokens; x itself where there is none.
@@ -151,7 +158,7 @@ AttentionForward attention(const AttentionArguments& arguments, bool keep_projec
   AttentionForward result;
   result.out = recycled_tensor({shape.batch, shape.tokens, width}, a.query.scalar_type());
   std::optional<FadingProjection> fading;
-  if (a.log_scale) fading.emplace(pass, x, at::Tensor());
+  if (a.log_scale) fading.emplace(a, projected_alone(pass, x));
   if (keep_projected) {
     result.projected = fading ? fading->alone().to(a.query.scalar_type())
                               : recycled_tensor({shape.batch, shape.tokens, 2 * width}, a.query.scalar_type());
@@ -194,7 +201,8 @@ AttentionBackward attention_backward(const AttentionArguments& arguments, const 
   const at::Tensor x_gradient = work_space(x.sizes());
   at::Tensor log_scale;
   if (a.log_scale) {
-    const FadingProjection fading(pass, x, projected);
+    const FadingProjection fading(
+        a, projected.defined() ? projected.to(at::kFloat).contiguous() : projected_alone(pass, x));
     log_scale = backward_through_fading(pass, chunks, fading, gradients, x_gradient);
   } else {
     backward_through_all(pass, chunks, projected, gradients, x_gradient);
@@ -207,7 +215,7 @@ AttentionBackward attention_backward(const AttentionArguments& arguments, const 
   result.parameters = gradients.finish(sampled.rows, out_bias, &rows_gradient);
   result.parameters.log_scale = log_scale;
   if (rows_gradient.defined()) sampled.add_back(rows_gradient, x_gradient);
-  result.query = averages_tokens(a) ? running_mean_backward(x_gradient, left_out(a)) : x_gradient;
+  result.query = a.averages_tokens() ? running_mean_backward(x_gradient, a.left_out()) : x_gradient;
   return result;
 }
 

@@ -153,7 +153,7 @@ at::Tensor AttentionPass::trace() const {
 
 SampledRows::SampledRows(const AttentionArguments& a, const at::Tensor& x) {
   if (!a.mode.data_dependent) return;
-  const OptionalTensor left_out = a.mode.respect_padding ? a.query_padding : std::nullopt;
+  const OptionalTensor left_out = a.left_out();
   positions = sample_positions(x.size(1), left_out, a.we.size(1), sampling_of(a.mode.sampling), x.device());
   if (x.size(1) == 0) {
     rows = at::zeros({x.size(0), a.we.size(1), x.size(2)}, at::kFloat);

@@ -5,6 +5,9 @@
 #include "kernels/cpu_target.h"
 #include "kernels/layer_norm.h"
 #include "ops/fused/encoder_pass.h"
+#include "ops/fused/fading_projection.h"
+#include "ops/recycled_memory.h"
+#include "ops/running_mean.h"
 
 namespace primal::ops::fused {
 
@@ -24,12 +27,35 @@ struct NormSums {
   LayerNormWeights total() const { return {weight.sum(0), bias.sum(0)}; }
 };
 
+// q and k of all tokens, and their fading sums, if they fade. kept: of the pass, or undefined; q and k are found in it,
+// or made there by a pass that can.
+std::optional<FadingProjection> fading_projection(const EncoderPass& pass, const at::Tensor& kept, bool made) {
+  const AttentionArguments& a = pass.arguments().attention;
+  if (!a.log_scale) return std::nullopt;
+  const AttentionShape& shape = pass.attention().shape();
+  const int64_t width = shape.width, tokens = shape.all_tokens();
+  const std::array<int64_t, 3> sizes{shape.batch, shape.tokens, 2 * width};
+  const at::Tensor alone = kept.defined() ? kept.narrow(0, 0, tokens * 2 * width).view(sizes)  // they lie first
+                                          : recycled_tensor(sizes, at::kFloat);
+  if (!made) {
+    for_each_tile({0, tokens}, pass.tile(), [&](Range tile, int64_t /*index*/) {
+      TileSpace space;
+      const float* x = pass.cleared(a.query.const_data_ptr<float>() + tile.begin * width, tile, space);
+      pass.project(x, tile, data(alone, tile.begin * 2 * width));
+    });
+  }
+  return FadingProjection(a, alone);
+}
+
 /// One backward pass: the packed transposed weights, the sums, and the work space of a chunk.
 class EncoderBackward {
  public:
-  EncoderBackward(const EncoderPass& pass, const TermGradients& terms, const at::Tensor& kept)
+  /// given: the arguments that the pass was made of.
+  EncoderBackward(const EncoderPass& pass, const EncoderLayerArguments& given, const TermGradients& terms,
+                  const at::Tensor& kept)
       : pass_(pass),
         a_(pass.arguments()),
+        saw_input_(!given.attended),
         read_(pass.read()),
         tokens_(pass.attention().shape().all_tokens()),
         width_(pass.attention().shape().width),
@@ -37,6 +63,7 @@ class EncoderBackward {
         chunk_(std::min(chunk_tokens(pass.tile()), tokens_)),
         tiles_((tokens_ + pass.tile() - 1) / pass.tile()),
         kept_(kept),
+        fading_(fading_projection(pass, kept, /*made=*/kept.defined())),
         linear1_back_(PackedMatrix::of_weight(a_.linear1_weight, /*transposed=*/false)),
         linear2_back_(PackedMatrix::of_weight(a_.linear2_weight, /*transposed=*/false)),
         attention_(pass.attention(), terms),
@@ -46,6 +73,7 @@ class EncoderBackward {
     if (!kept_.defined()) recomputed_ = work_space({chunk_ * kept_numbers(a_)});
     attended_ = a_.norms_before_attention() || pass.attention().mask().padded != nullptr ? work_space({chunk_, width_})
                                                                                          : at::Tensor();
+    if (fading_) sums_gradient_ = recycled_tensor({tokens_, 2 * width_}, at::kFloat);
     attention_gradient_ = work_space({chunk_, width_});
     middle_ = work_space({chunk_, width_});
     second_gradient_ = work_space({chunk_, width_});
@@ -65,8 +93,12 @@ class EncoderBackward {
     const float* gradient = out_gradient.const_data_ptr<float>();
     for_each_chunk(tokens_, chunk_, [&](Range chunk) {
       const int64_t chunk_row = read_.rows(chunk).begin;
-      const KeptTokens kept = kept_.defined() ? kept_tokens(a_, data(kept_), tokens_).from(chunk.begin, chunk_row, a_)
-                                              : kept_tokens(a_, data(recomputed_), chunk_);
+      KeptTokens kept = kept_.defined() ? kept_tokens(a_, data(kept_), tokens_).from(chunk.begin, chunk_row, a_)
+                                        : kept_tokens(a_, data(recomputed_), chunk_);
+      if (fading_) {
+        kept.projected = data(fading_->sums(), chunk.begin * 2 * width_);
+        attention_space_.projected_gradient = sums_gradient_.narrow(0, chunk.begin, chunk.size());
+      }
       for_each_tile(chunk, pass_.tile(), [&](Range tile, int64_t index) {
         const Place place{tile, index, chunk.begin, read_.rows(tile).begin - chunk_row, read_.rows(tile).size()};
         backward_tile(place, x + tile.begin * width_, kept.from(tile.begin - chunk.begin, place.row, a_),
@@ -74,7 +106,12 @@ class EncoderBackward {
       });
       weights(chunk, x + chunk.begin * width_, kept);
     });
-    return finish();
+    at::Tensor log_scale;
+    if (fading_) log_scale = through_fading();
+    if (a_.attention.averages_tokens()) through_means();
+    finish();
+    result_.attention.log_scale = log_scale;
+    return result_;
   }
 
  private:
@@ -93,7 +130,10 @@ class EncoderBackward {
   void backward_tile(const Place& p, const float* input, const KeptTokens& kept, const float* out_gradient) {
     TileSpace space;
     const float* x = pass_.cleared(input, p.tile, space);
-    if (recomputed_.defined()) pass_.forward(x, p.tile, kept, nullptr, nullptr, nullptr);
+    if (recomputed_.defined()) {
+      if (!fading_) pass_.project(x, p.tile, kept.projected);
+      pass_.forward(x, p.tile, kept, nullptr, nullptr, nullptr);
+    }
     float* x_gradient = data(result_.x, p.tile.begin * width_);
     float* middle = data(middle_, p.row * width_);
     float* second = data(second_gradient_, p.row * width_);
@@ -137,31 +177,88 @@ class EncoderBackward {
   }
 
   // first: the gradient of input + attention, rows of tokens that are read. x_gradient: the same for all tokens; the
-  // share through the attention is added, unless what the attention saw has a gradient of its own.
+  // share through the attention is added, unless q and k fade: then that is for later.
   void attention_tile(const Place& p, const float* x, const KeptTokens& kept, float* x_gradient, float* first) {
-    const int64_t tokens = p.tile.size();
     const TokenMask& mask = pass_.attention().mask();
     pass_.drop(0, p.tile, width_, first);
     if (published_mask()) {
       kernels::add_column_sums(first, p.rows, width_, width_, data(tile_out_bias_, p.index * width_));
     }
     read_.for_each_run(p.tile, [&](Range run, int64_t row) { mask.clear(run, width_, first + row * width_); });
+    attention_.tile_of_scores(p.tile, p.index, kept.projected, first, attention_space_, p.chunk_begin);
+    if (fading_) return;
+    const int64_t offset = p.tile.begin - p.chunk_begin;
+    projection_tile(p.tile, p.index, offset, x, data(attention_space_.projected_gradient, offset * 2 * width_),
+                    x_gradient);
+  }
+
+  // From the gradient of q and k to that of what the attention saw, and on to x_gradient unless that has one of its
+  // own. offset: of the tile in its chunk.
+  void projection_tile(Range tile, int64_t index, int64_t offset, const float* x, const float* projected_gradient,
+                       float* x_gradient) {
+    const TokenMask& mask = pass_.attention().mask();
     TileSpace space;
-    float* through = a_.attended ? data(result_.attended, p.tile.begin * width_) : space.take(tokens, width_);
-    attention_.tile(p.tile, p.index, kept.projected, first, attention_space_, p.chunk_begin, through);
+    float* through = a_.attended ? data(result_.attended, tile.begin * width_) : space.take(tile.size(), width_);
+    attention_.tile_of_projection(tile, index, projected_gradient, through);
     if (attended_.defined()) {
-      float* attended = data(attended_, (p.tile.begin - p.chunk_begin) * width_);
-      const float* seen = pass_.attended(x, p.tile, attended);
-      if (seen != attended) std::copy_n(seen, tokens * width_, attended);
-      if (mask.respect) mask.clear(p.tile, width_, attended);
+      float* attended = data(attended_, offset * width_);
+      const float* seen = pass_.attended(x, tile, attended);
+      if (seen != attended) std::copy_n(seen, tile.size() * width_, attended);
+      if (mask.respect) mask.clear(tile, width_, attended);
     }
-    if (a_.attended) {
-      if (mask.respect) mask.clear(p.tile, width_, through);
-    } else if (a_.norm_first) {
-      norm1_.backward(a_.norm1, a_.epsilon, x, tokens, p.index, through, /*add=*/true, x_gradient);
+    if (!a_.attended) {
+      input_tile(tile, index, x, through, x_gradient);
+    } else if (mask.respect) {
+      mask.clear(tile, width_, through);
+    }
+  }
+
+  // x_gradient += seen_gradient, of what the attention saw, through the norm if that comes first.
+  void input_tile(Range tile, int64_t index, const float* x, const float* seen_gradient, float* x_gradient) {
+    if (a_.norm_first) {
+      norm1_.backward(a_.norm1, a_.epsilon, x, tile.size(), index, seen_gradient, /*add=*/true, x_gradient);
     } else {
-      kernels::add(through, tokens * width_, x_gradient);
+      kernels::add(seen_gradient, tile.size() * width_, x_gradient);
     }
+  }
+
+  // body(tile, index, x, x_gradient), x being cleared.
+  template <typename Body>
+  void for_each_input_tile(Range range, const Body& body) {
+    for_each_tile(range, pass_.tile(), [&](Range tile, int64_t index) {
+      TileSpace space;
+      const int64_t place = tile.begin * width_;
+      const float* x = pass_.cleared(a_.attention.query.const_data_ptr<float>() + place, tile, space);
+      body(tile, index, x, data(result_.x, place));
+    });
+  }
+
+  // After all chunks: from the gradient of the fading sums back in time, and on from there. -> that of log_scale
+  at::Tensor through_fading() {
+    const FadingProjection::Gradients g = fading_->backward(sums_gradient_.view_as(fading_->sums()));
+    for_each_chunk(tokens_, chunk_, [&](Range chunk) {
+      for_each_input_tile(chunk, [&](Range tile, int64_t index, const float* x, float* x_gradient) {
+        projection_tile(tile, index, tile.begin - chunk.begin, x, data(g.alone, tile.begin * 2 * width_), x_gradient);
+      });
+      const float* x = a_.attention.query.const_data_ptr<float>() + chunk.begin * width_;
+      attention_.chunk_of_projection(chunk, seen_rows(chunk, x), data(g.alone, chunk.begin * 2 * width_));
+    });
+    return g.log_scale;
+  }
+
+  // After all chunks: from the gradient of the running means back in time, and on to x if they were of its tokens.
+  void through_means() {
+    const at::Tensor seen_gradient = running_mean_backward(result_.attended, a_.attention.left_out());
+    result_.attended = saw_input_ ? at::Tensor() : seen_gradient;
+    if (!saw_input_) return;
+    for_each_input_tile({0, tokens_}, [&](Range tile, int64_t index, const float* x, float* x_gradient) {
+      input_tile(tile, index, x, data(seen_gradient, tile.begin * width_), x_gradient);
+    });
+  }
+
+  // What the attention saw of a chunk whose tiles are done. x: [C, D]
+  const float* seen_rows(Range chunk, const float* x) const {
+    return attended_.defined() ? data(attended_) : pass_.attended(x, chunk, nullptr);
   }
 
   void weights(Range chunk, const float* x, const KeptTokens& kept) {
@@ -177,11 +274,16 @@ class EncoderBackward {
                                {inner_, width_, count},
                                data(result_.linear1_weight),
                                add};
-    attention_.chunk(chunk, attended_.defined() ? data(attended_) : pass_.attended(x, chunk, nullptr), kept.projected,
-                     data(attention_gradient_), attention_space_, {linear2, linear1});
+    if (fading_) {
+      attention_.chunk_of_scores(chunk, kept.projected, data(attention_gradient_), attention_space_,
+                                 {linear2, linear1});
+    } else {
+      attention_.chunk(chunk, seen_rows(chunk, x), kept.projected, data(attention_gradient_), attention_space_,
+                       {linear2, linear1});
+    }
   }
 
-  EncoderLayerGradients finish() {
+  void finish() {
     at::Tensor rows_gradient;
     result_.attention = attention_.finish(pass_.rows(), tile_out_bias_.defined() ? tile_out_bias_.sum(0) : at::Tensor(),
                                           &rows_gradient);
@@ -197,14 +299,16 @@ class EncoderBackward {
     result_.norm2 = norm2_.total();
     result_.linear1_bias = tile_bias1_.sum(0);
     result_.linear2_bias = tile_bias2_.sum(0);
-    return result_;
   }
 
   const EncoderPass& pass_;
   const EncoderLayerArguments& a_;
+  bool saw_input_;  // the attention, or its norm; else what was given
   const ReadTokens& read_;
   int64_t tokens_, width_, inner_, chunk_, tiles_;
   at::Tensor kept_, recomputed_;
+  std::optional<FadingProjection> fading_;
+  at::Tensor sums_gradient_;  // [B * N, 2D]: where q and k fade, of their sums
   PackedMatrix linear1_back_, linear2_back_;
   AttentionGradients attention_;
   AttentionGradients::Chunk attention_space_;
@@ -230,13 +334,18 @@ EncoderLayerForward encoder_layer(const EncoderLayerArguments& arguments, bool k
   EncoderLayerForward result;
   result.out = work_space(a.attention.query.sizes());
   if (keep) result.kept = work_space({tokens * kept_numbers(a)});
+  const auto fading = fading_projection(pass, result.kept, /*made=*/false);
   const at::Tensor le = work_space({tokens}), lr = work_space({tokens});
   for_each_tile({0, tokens}, pass.tile(), [&](Range tile, int64_t /*index*/) {
     TileSpace space;
-    const KeptTokens kept =
-        keep ? kept_tokens(a, data(result.kept), tokens).from(tile.begin, pass.read().rows(tile).begin, a)
-             : kept_tokens(a, space.take(tile.size(), kept_numbers(a)), tile.size());
+    KeptTokens kept = keep ? kept_tokens(a, data(result.kept), tokens).from(tile.begin, pass.read().rows(tile).begin, a)
+                           : kept_tokens(a, space.take(tile.size(), kept_numbers(a)), tile.size());
     const float* x = pass.cleared(a.attention.query.const_data_ptr<float>() + tile.begin * width, tile, space);
+    if (fading) {
+      kept.projected = data(fading->sums(), tile.begin * 2 * width);
+    } else {
+      pass.project(x, tile, kept.projected);
+    }
     pass.forward(x, tile, kept, data(le, tile.begin), data(lr, tile.begin), data(result.out, tile.begin * width));
   });
   result.le = pass.attention().mean_of_squares(le);
@@ -249,7 +358,7 @@ EncoderLayerGradients encoder_layer_backward(const EncoderLayerArguments& argume
                                              const TermGradients& terms, const at::Tensor& kept) {
   kernels::use_cpu_target_of_environment();
   const EncoderPass pass(arguments, /*forward=*/!kept.defined());
-  return EncoderBackward(pass, terms, kept).run(out_gradient.contiguous());
+  return EncoderBackward(pass, arguments, terms, kept).run(out_gradient.contiguous());
 }
 
 }  // namespace primal::ops::fused

@@ -1,6 +1,7 @@
 // A whole PrimalFormer layer, tile by tile: norm, attention, residual, norm, feed-forward, residual, in pre- or
-// post-norm order. Primal-Attention never looks at two tokens at once, apart from We|X, so nothing but the layer's
-// input and output needs to leave the cache; what the backward pass needs is kept or computed again.
+// post-norm order. Primal-Attention never looks at two tokens at once, apart from We|X and from the means
+// of a causal one, so little but the layer's input and output needs to leave the cache; what the backward pass needs is
+// kept or computed again.
 #pragma once
 
 #include "ops/fused/attention_gradients.h"

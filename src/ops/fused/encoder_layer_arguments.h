@@ -13,7 +13,7 @@ struct LayerNormWeights {
 };
 
 struct EncoderLayerArguments {
-  AttentionArguments attention;  // its query is the input of the layer
+  AttentionArguments attention;  // its query is the input of the layer; causal or not
   LayerNormWeights norm1, norm2;
   at::Tensor linear1_weight, linear1_bias;  // [F, D], [F]
   at::Tensor linear2_weight, linear2_bias;  // [D, F], [D]

@@ -7,6 +7,7 @@
 #include "kernels/dropout.h"
 #include "kernels/head_scores.h"
 #include "kernels/layer_norm.h"
+#include "ops/running_mean.h"
 
 namespace primal::ops::fused {
 
@@ -18,6 +19,25 @@ EncoderLayerArguments dense(EncoderLayerArguments a) {
     *tensor = tensor->contiguous();
   }
   if (a.attended) a.attended = a.attended->contiguous();
+  return a;
+}
+
+// Running means are taken of what the attention sees, all tokens before the first tile: what sees such means needs no
+// other token, so that the rest is the pass of an attention that is not causal.
+EncoderLayerArguments with_means(EncoderLayerArguments a) {
+  if (!a.attention.averages_tokens()) return a;
+  const at::Tensor& x = a.attention.query;
+  at::Tensor seen = a.attended.value_or(x);
+  if (a.norms_before_attention()) {
+    const int64_t width = x.size(2), tokens = x.size(0) * x.size(1);
+    seen = work_space(x.sizes());
+    for_each_tile({0, tokens}, tile_tokens(width, tokens), [&](Range tile, int64_t /*index*/) {
+      kernels::layer_norm(x.const_data_ptr<float>() + tile.begin * width,
+                          {tile.size(), width, static_cast<float>(a.epsilon)}, a.norm1.weight.const_data_ptr<float>(),
+                          a.norm1.bias.const_data_ptr<float>(), data(seen, tile.begin * width));
+    });
+  }
+  a.attended = running_mean(seen, a.attention.left_out());
   return a;
 }
 
@@ -50,7 +70,7 @@ KeptTokens kept_tokens(const EncoderLayerArguments& a, float* data, int64_t toke
 }
 
 EncoderPass::EncoderPass(const EncoderLayerArguments& arguments, bool forward)
-    : a_(dense(arguments)),
+    : a_(with_means(dense(arguments))),
       sampled_(a_.attention, a_.attended ? *a_.attended : a_.attention.query),
       rows_(attended_rows(a_, sampled_)),
       attention_(a_.attention, rows_, forward, a_.unread) {
@@ -90,15 +110,19 @@ const float* EncoderPass::attended(const float* x, Range tile, float* normed) co
   return normed;
 }
 
+void EncoderPass::project(const float* x, Range tile, float* projected) const {
+  TileSpace space;
+  float* normed = a_.norms_before_attention() ? space.take(tile.size(), attention_.shape().width) : nullptr;
+  attention_.project(attended(x, tile, normed), tile, projected);
+}
+
 void EncoderPass::forward(const float* x, Range tile, const KeptTokens& kept, float* le, float* lr, float* out) const {
   const AttentionShape& shape = attention_.shape();
   const int64_t width = shape.width, rows = read().rows(tile).size(), inner_width = this->inner_width();
   TileSpace space;
-  float* middle =
-      space.take(tile.size(), width);  // first what the attention sees, then what the feed-forward part does
+  float* middle = space.take(tile.size(), width);  // what the feed-forward part sees
   float* inverse = space.take(tile.size(), 2 * shape.heads);
   float* scores = space.take(tile.size(), shape.scores());
-  attention_.project(attended(x, tile, middle), tile, kept.projected);
   attention_.scores(kept.projected, tile, inverse, scores);
   if (le != nullptr) attention_.squares(scores, tile, le, lr);
   const float* input = x;

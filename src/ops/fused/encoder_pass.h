@@ -10,7 +10,7 @@ namespace primal::ops::fused {
 /// The intermediates of some tokens that the backward pass needs. All but the first only have rows for tokens that are
 /// read.
 struct KeptTokens {
-  float* projected;     // [2D]: q and k
+  float* projected;     // [2D]: q and k; where they fade, of each token alone
   float* after_first;   // [D]: input + attention, before norm1 (post-norm) or norm2 (pre-norm)
   float* inner;         // [F]: the feed-forward part before its activation
   float* after_second;  // [D]: post-norm only, before norm2
@@ -27,6 +27,7 @@ class EncoderPass {
   /// Without `forward`, forward() cannot be called: a backward pass that was given what was kept saves the packing.
   EncoderPass(const EncoderLayerArguments& arguments, bool forward);
 
+  /// As they were given, but that `attended` are the running means if such are taken.
   const EncoderLayerArguments& arguments() const { return a_; }
   const AttentionPass& attention() const { return attention_; }
   const ReadTokens& read() const { return attention_.read(); }
@@ -39,11 +40,15 @@ class EncoderPass {
   /// is.
   const float* cleared(const float* x, Range tile, TileSpace& space) const;
 
-  /// What the attention sees of a tile: x, its norm (made in `normed` [T, D]), or what was given, which is not cleared.
+  /// What the attention sees of a tile: x, its norm (made in `normed` [T, D]), or else what was given or the running
+  /// means, which are not cleared.
   const float* attended(const float* x, Range tile, float* normed) const;
 
-  /// x: [T, D], cleared -> kept, le and lr (one per token), out [T, D], 0 at tokens that are not read (null: what comes
-  /// after `kept` is left out).
+  /// x: [T, D], cleared -> q and k, [T, 2D], before they fade.
+  void project(const float* x, Range tile, float* projected) const;
+
+  /// x: [T, D], cleared; kept.projected: q and k as the scores want them -> the rest of kept, le and lr (one per
+  /// token), out [T, D], 0 at tokens that are not read (null: what comes after `kept` is left out).
   void forward(const float* x, Range tile, const KeptTokens& kept, float* le, float* lr, float* out) const;
 
   void norm(const LayerNormWeights& weights, const float* x, int64_t rows, float* out) const;

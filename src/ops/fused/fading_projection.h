@@ -2,7 +2,7 @@
 // of the tokens before the projection, as the running mean can: all tokens are projected, then the projections fade.
 #pragma once
 
-#include "ops/fused/attention_pass.h"
+#include "ops/attention/arguments.h"
 
 namespace primal::ops::fused {
 
@@ -10,11 +10,11 @@ namespace primal::ops::fused {
 /// head would be divided by changes neither results nor gradients.
 class FadingProjection {
  public:
-  /// x: [B, N, D]; kept: q and k [B, N, 2D] of a pass before, or undefined: then they are computed, by a pass that can.
-  FadingProjection(const AttentionPass& pass, const at::Tensor& x, const at::Tensor& kept);
+  /// alone: [B, N, 2D] float32, q and k of each token alone, 0 at tokens that are left out.
+  FadingProjection(const AttentionArguments& a, at::Tensor alone);
 
-  /// Of each token alone, [B, N, 2D] float32. This is what a backward pass wants to be kept: the sums cost a scan of
-  /// it, while it costs a product with the weights, and the gradient of log_scale needs it.
+  /// What a backward pass wants to be kept: the sums cost a scan of it, while it costs a product with the weights, and
+  /// the gradient of log_scale needs it.
   const at::Tensor& alone() const { return alone_; }
   const at::Tensor& sums() const { return sums_; }
 
