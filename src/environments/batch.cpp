@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/in_parallel.h"
 #include "base/text.h"
 
 namespace primal::environments {
@@ -15,7 +14,7 @@ constexpr uint64_t kPurpose = 0x726f626f7473;  // "robots"
 }  // namespace
 
 EnvironmentBatch::EnvironmentBatch(const std::shared_ptr<const Simulator>& simulator, int64_t size, int64_t threads)
-    : threads_(threads) {
+    : threads_(std::make_unique<WorkerThreads>(threads)) {
   if (size < 1) throw Error("robots: a batch of " + std::to_string(size) + " episodes, expected at least 1");
   for (int64_t i = 0; i < size; ++i) environments_.emplace_back(simulator);
   results_.resize(environments_.size());
@@ -47,7 +46,7 @@ std::span<const StepResult> EnvironmentBatch::step(std::span<const double> actio
       live.push_back(i);
     }
   }
-  base::in_parallel(static_cast<int64_t>(live.size()), threads_, [&](int64_t piece) {
+  threads_->run(static_cast<int64_t>(live.size()), [&](int64_t piece) {
     const int64_t index = live[static_cast<std::size_t>(piece)];
     const auto place = static_cast<std::size_t>(index);
     results_[place] = environments_[place].step(actions.subspan(place * width, width));

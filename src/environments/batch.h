@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "environments/environment.h"
+#include "environments/worker_threads.h"
 
 namespace primal::environments {
 
@@ -44,10 +46,10 @@ class EnvironmentBatch {
  private:
   void keep_observation(int64_t index);
 
-  int64_t threads_;
   std::vector<Environment> environments_;
   std::vector<StepResult> results_;
   std::vector<double> observations_;
+  std::unique_ptr<WorkerThreads> threads_;  // a pointer: a batch can be moved
 };
 
 }  // namespace primal::environments
