@@ -115,4 +115,10 @@ nlohmann::json rounded(double value) {
   return result;
 }
 
+nlohmann::json numbers_json(const std::vector<double>& values) {
+  nlohmann::json list = nlohmann::json::array();
+  for (double value : values) list.push_back(rounded(value));
+  return list;
+}
+
 }  // namespace primal::report

@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace primal::report {
 
@@ -19,5 +20,6 @@ std::string make_page(std::string_view title, std::string_view summary, const nl
 
 /// Six digits are more than any picture shows, and half the bytes. NaN and infinite become null.
 nlohmann::json rounded(double value);
+nlohmann::json numbers_json(const std::vector<double>& values);
 
 }  // namespace primal::report

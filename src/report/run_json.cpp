@@ -8,9 +8,11 @@
 #include "base/statistics.h"
 #include "report/case_json.h"
 #include "report/page.h"
+#include "report/rollout_json.h"
 #include "report/text_json.h"
 #include "run/case_details.h"
 #include "run/classification.h"
+#include "run/rollout_details.h"
 #include "run/target_errors.h"
 #include "run/text_details.h"
 
@@ -123,6 +125,7 @@ Json test_json(const run::Result& result) {
   json["also"] = also;
   add_cases(json, run::case_details(test));
   add_text_details(json, run::text_details(test));
+  json["rollouts"] = rollouts_json(run::rollout_details(test));
   return json;
 }
 
@@ -219,12 +222,6 @@ Json identity_json(const run::Run& run) {
 }
 
 }  // namespace
-
-Json numbers_json(const std::vector<double>& values) {
-  Json list = Json::array();
-  for (double value : values) list.push_back(rounded(value));
-  return list;
-}
 
 std::string title_of(const run::Run& run) {
   if (run.result) return run.result->data;

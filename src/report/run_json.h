@@ -11,8 +11,6 @@ namespace primal::report {
 /// `name` is how the page calls the run.
 nlohmann::json run_json(const run::Run& run, const std::string& name);
 
-nlohmann::json numbers_json(const std::vector<double>& values);
-
 /// "JapaneseVowels", or the directory's name while the run is unfinished.
 std::string title_of(const run::Run& run);
 

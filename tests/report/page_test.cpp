@@ -14,26 +14,17 @@
 #include "support/errors.h"
 #include "support/fake_run.h"
 #include "support/files.h"
+#include "support/page_data.h"
 
 namespace {
 
 using primal::report::report_page;
 using primal::run::load_run;
+using primal::tests::count;
+using primal::tests::data_of;
 using primal::tests::FakeRun;
 
 using ReportPage = primal::tests::FolderTest;
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
-
-nlohmann::json data_of(const std::string& page) {
-  const std::string open = "<script type=\"application/json\" id=\"data\">";
-  const std::size_t start = page.find(open) + open.size();
-  return nlohmann::json::parse(page.substr(start, page.find("</script>", start) - start));
-}
 
 TEST(PageFiles, AreEmbeddedAndCannotEndTheirScript) {
   ASSERT_FALSE(primal::report::page_files().empty());

@@ -1,5 +1,5 @@
 // Line charts on Chart.js: theme, scales, marks, text alternatives. A chart is described by a plain object:
-//   {title, note, xLabel, format, scales: ["linear", "log", "symlog"], series: [{label, color, x, y, dash, points, dots, band}],
+//   {title, note, xLabel, format, scales: ["linear", "log", "symlog"], series: [{label, color, x, y, dash, points, dots, band, steps}],
 //    marks: [{x, label, color, side, low}], levels: [{y, label}], labels (names on the x axis), errors: true, small: true,
 //    realX: true (x are measured, not counted: they may repeat, and the table lists the points of the last series),
 //    xLog: true (a logarithmic x axis), names: Map (what to call places x that stand for others)}
@@ -25,13 +25,14 @@ function datasetsOf(spec, forward) {
       borderWidth: spec.small ? 1.5 : 2,
       borderDash: line.dash || [],
       showLine: !line.dots,
+      stepped: line.steps ? "middle" : false,
       pointRadius: line.dots ? 2.5 : line.points || lone ? 4 : 0,
       pointHoverRadius: 4,
       pointHitRadius: 8,
       clip: 6,
     };
     if (!line.band) return [main];
-    const edge = { borderWidth: 0, pointRadius: 0, pointHitRadius: 0, backgroundColor: themeColor(line.color, 0.16), isBand: true };
+    const edge = { borderWidth: 0, pointRadius: 0, pointHitRadius: 0, backgroundColor: themeColor(line.color, 0.16), stepped: main.stepped, isBand: true };
     return [
       main,
       { ...edge, label: `${line.label}, low`, data: pointsOf(line, line.band.low, forward) },

@@ -58,6 +58,7 @@ const percentTick = (value) => `${Math.round(1000 * value) / 10} %`;
 const knownMetrics = {
   accuracy: { note: "Share of right answers" },
   r2: { name: "R²", note: "1 − squared error / that of always answering the mean", highest: 1, usual: -1 },
+  normalised_score: { note: "0: a random agent, 100: an expert", format: oneDigit, fine: oneDigit },
 };
 
 /** How scores of a metric {key, name, share, lower_is_better} look. `column` and `fine`: in tables, whose headings have the unit. */
@@ -82,7 +83,9 @@ const withDeviation = (measure, mean, deviation) =>
 function scoreScales(series) {
   const scores = series.flatMap((line) => line.y).filter(isNumber);
   const [low, high] = [Math.min(...scores), Math.max(...scores)];
-  return low > 1 && high > 10 * low ? ["log", "linear"] : ["linear"];
+  const curves = series.map((line) => line.y.filter(isNumber));
+  const falls = curves.every((curve) => curve.length === 0 || curve.at(-1) <= curve[0]);
+  return falls && low > 1 && high > 10 * low ? ["log", "linear"] : ["linear"];
 }
 
 /** The part of the y axis that matters for curves of scores and levels to compare them with. */
