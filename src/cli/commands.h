@@ -20,6 +20,8 @@ void add_data_make(CLI::App& data, Command& chosen);
 void add_eval(CLI::App& app, Command& chosen);
 void add_generate(CLI::App& app, Command& chosen);
 void add_info(CLI::App& app, Command& chosen);
+void add_play(CLI::App& app, Command& chosen);
+void add_ksvd(CLI::App& app, Command& chosen);
 void add_predict(CLI::App& app, Command& chosen);
 void add_report(CLI::App& app, Command& chosen);
 void add_sweep(CLI::App& app, Command& chosen);

@@ -86,6 +86,8 @@ int main(int argc, char** argv) {
   primal::cli::add_data(app, chosen);
   primal::cli::add_bench(app, chosen);
   primal::cli::add_generate(app, chosen);
+  primal::cli::add_play(app, chosen);
+  primal::cli::add_ksvd(app, chosen);
   primal::cli::add_info(app, chosen);
   primal::cli::add_verify(app, chosen);
   try {

@@ -13,10 +13,10 @@ namespace primal::tasks {
 namespace {
 
 constexpr base::Names<Protocol, 2> kProtocolNames{{{"honest", Protocol::honest}, {"paper", Protocol::paper}}};
-void check_run(const RunOptions& run, const train::TrainOptions& train) {
+void check_run(const RunOptions& run, const train::TrainOptions& train, train::Keep published) {
   if (run.protocol == Protocol::honest) return;
   if (run.refit) throw Error("run.refit: belongs to the honest protocol, got run.protocol = paper");
-  if (train.keep == train::Keep::last) {
+  if (train.keep == train::Keep::last && published == train::Keep::best) {
     throw Error("train.keep: last belongs to the honest protocol, got run.protocol = paper");
   }
 }
@@ -51,7 +51,7 @@ void Config::check() {
 void Config::check_combinations() const {
   check_own();
   train::check(optimizer);
-  check_run(run, train);
+  check_run(run, train, published_keep());
 }
 
 std::string Config::advice() const {

@@ -58,6 +58,8 @@ class Config {
   virtual std::vector<OwnFile> own_files() { return {}; }
   /// What the published runs chose their weights by.
   virtual train::Part published_selection() const { return train::Part::test; }
+  /// Which weights the published runs report.
+  virtual train::Keep published_keep() const { return train::Keep::best; }
   /// What this run chooses its weights by.
   train::Part selection() const {
     return run.protocol == Protocol::honest ? train::Part::validation : published_selection();

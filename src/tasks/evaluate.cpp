@@ -39,8 +39,8 @@ std::string class_table(const run::ClassDetails& details) {
 }  // namespace
 
 EvalResult evaluate_run(const std::filesystem::path& run, const std::string& file, const std::string& data,
-                        int64_t threads) {
-  const Trained trained = open_trained(run, data, threads);
+                        int64_t threads, const std::vector<std::string>& set) {
+  const Trained trained = open_trained(run, data, threads, set);
   Task& task = *trained.task;
   torch::NoGradGuard no_grad;
   DataChoice choice{.part = Part::test};

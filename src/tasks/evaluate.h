@@ -17,9 +17,9 @@ struct EvalResult {
   std::vector<std::string> notes{};  ///< what the user should know besides
 };
 
-/// On `file`, or on TEST of the run's own data if it is empty. `data`: as --data.
+/// On `file`, or on TEST of the run's own data if it is empty. `data`: as --data. `set`: as open_trained().
 EvalResult evaluate_run(const std::filesystem::path& run, const std::string& file, const std::string& data,
-                        int64_t threads = 0);
+                        int64_t threads = 0, const std::vector<std::string>& set = {});
 
 /// For people: score, loss, the other numbers, and what the details tell of each class.
 std::string to_text(const EvalResult& result);

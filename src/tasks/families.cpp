@@ -4,6 +4,7 @@
 #include "tasks/family.h"
 #include "tasks/language/family.h"
 #include "tasks/lra/family.h"
+#include "tasks/offline_rl/family.h"
 #include "tasks/time_series/family.h"
 
 namespace primal::tasks {
@@ -13,6 +14,7 @@ std::span<const Family> families() {
       time_series_family(),
       lra_family(),
       language_family(),
+      offline_rl_family(),
   };
   return all;
 }

@@ -32,7 +32,8 @@ struct GoldenFile {
   Tensors with_prefix(const std::string& prefix) const;
   /// "grad.<our name>" of every parameter, and "grad.x" if there is one. kind: naming scheme of the parameters.
   Tensors gradients(const std::string& kind) const;
-  /// Those of them that are zero in exact arithmetic, so that the file holds nothing but rounding.
+  /// Those of them that are zero in exact arithmetic, so that the file holds nothing but rounding: the key biases of
+  /// softmax layers, and what the file names.
   std::set<std::string> zero_gradients(const std::string& kind) const;
 
   /// Copies published parameters into a module. prefix: of their names in the file.

@@ -18,10 +18,6 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
-std::vector<fs::path> preset_folders() {
-  return {"configs", checkout() / "configs", program_folder() / ".." / "share" / "primal" / "configs"};
-}
-
 std::optional<fs::path> find_preset(const std::string& name) {
   for (const fs::path& folder : preset_folders()) {
     const fs::path file = folder / (name + ".toml");
@@ -44,6 +40,10 @@ fs::path program_folder() {
 
 // In a checkout the program is build/PRESET/bin/primal; installed, PREFIX/bin/primal.
 fs::path checkout() { return (program_folder() / ".." / ".." / "..").lexically_normal(); }
+
+std::vector<fs::path> preset_folders() {
+  return {"configs", checkout() / "configs", program_folder() / ".." / "share" / "primal" / "configs"};
+}
 
 std::vector<std::string> preset_names() {
   std::vector<std::string> names;

@@ -15,6 +15,9 @@ std::filesystem::path program_folder();
 /// The checkout that the program was built in; it need not be there.
 std::filesystem::path checkout();
 
+/// Folders that are looked in for presets and what belongs to them, in this order; they need not be there.
+std::vector<std::filesystem::path> preset_folders();
+
 /// Whether a preset of this name is there.
 bool is_preset(const std::string& name);
 

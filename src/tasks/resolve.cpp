@@ -66,7 +66,7 @@ Resolved resolve(const ConfigRequest& request, base::Settings& settings) {
   if (honest_preset && resolved.config->run.protocol == Protocol::paper) {
     // What only the honest protocol has is the preset's choice for that one; who asks for it besides is told.
     resolved.config->run.refit = false;
-    resolved.config->train.keep = train::Keep::best;
+    resolved.config->train.keep = resolved.config->published_keep();
     say_what_was_asked_for();
   }
   check_family(resolved);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tasks/resolve.h"
 
@@ -15,7 +16,9 @@ struct Trained {
 };
 
 /// RUN/config.toml, data.json and best/. Throws Error, which names the file. Sets up the compute threads: `threads`, or
-/// as the run had (0). `data`: as --data, for those who ask the task for its own data.
-Trained open_trained(const std::filesystem::path& run, const std::string& data, int64_t threads = 0);
+/// as the run had (0). `data`: as --data, for those who ask the task for its own data. `set`: "eval.KEY=VALUE", how it
+/// is evaluated now.
+Trained open_trained(const std::filesystem::path& run, const std::string& data, int64_t threads = 0,
+                     const std::vector<std::string>& set = {});
 
 }  // namespace primal::tasks

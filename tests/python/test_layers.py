@@ -20,7 +20,7 @@ USES = {
     "train": {"base", "kernels", "ops", "nn", "models", "data", "run"},
     "analysis": {"base", "run", "ops", "nn"},
     "report": {"base", "run", "analysis"},
-    "environments": {"base"},
+    "environments": {"base", "data"},
 }
 USES["tasks"] = set(USES)
 USES["cli"] = set(USES)
@@ -41,7 +41,7 @@ PUBLIC = {
 }
 FREE = {"error", "export"}
 # Subcommands that only one family has.
-OWN_COMMANDS = {"language": ["generate.cpp"]}
+OWN_COMMANDS = {"language": ["generate.cpp"], "offline_rl": ["play.cpp"]}
 FAMILIES = sorted(path.name for path in (SOURCE / "tasks").iterdir() if path.is_dir())
 MOST_LINES = 400
 
