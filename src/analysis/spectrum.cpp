@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/row_triangle.h"
 #include "analysis/spectrum_stats.h"
 #include "nn/record.h"
 
@@ -19,26 +20,15 @@ std::vector<double> as_vector(const torch::Tensor& row) {
   return {values.data_ptr<double>(), values.data_ptr<double>() + values.numel()};
 }
 
-// Rows of scores that are decomposed at once; of more, blocks leave a triangle of s rows each.
+// More rows than this are decomposed block by block.
 constexpr int64_t kBlock = 4096;
-
-// The triangle R of scores = Q R, which has their singular values. scores: [B, H, N, s] -> [B, H, min(N, s), s]
-torch::Tensor triangle_of(const torch::Tensor& scores) {
-  torch::Tensor triangle;
-  for (int64_t first = 0; first < scores.size(2); first += kBlock) {
-    torch::Tensor rows = scores.narrow(2, first, std::min(kBlock, scores.size(2) - first)).to(torch::kFloat64);
-    if (triangle.defined()) rows = at::cat({triangle, rows}, 2);
-    triangle = std::get<1>(at::linalg_qr(rows, "r"));
-  }
-  return triangle;
-}
 
 // scores: [B, H, N, s] -> [B H, s], zeros where there are fewer tokens than s. Rows of padded tokens are zero and
 // change nothing.
 torch::Tensor singular_values(const torch::Tensor& scores) {
   const int64_t rank = scores.size(-1);
   // In double: the small singular values of a sharp spectrum drown in the rounding of a float.
-  const torch::Tensor factor = scores.size(2) > kBlock ? triangle_of(scores) : scores.to(torch::kFloat64);
+  const torch::Tensor factor = scores.size(2) > kBlock ? row_triangle(scores) : scores.to(torch::kFloat64);
   const torch::Tensor values = at::linalg_svdvals(factor).flatten(0, 1);  // [B H, min(N, s)]
   return at::constant_pad_nd(values, {0, rank - values.size(1)}, 0);
 }

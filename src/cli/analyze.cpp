@@ -18,11 +18,14 @@ namespace {
 struct Options {
   tasks::AnalyzeRequest request;
   std::vector<std::string> runs;
+  tasks::KsvdAnalysisRequest ksvd;
+  bool with_ksvd = false;
   bool json = false;
 };
 
 int run(Options& options) {
   options.request.runs.assign(options.runs.begin(), options.runs.end());
+  if (options.with_ksvd) options.request.ksvd = options.ksvd;
   const std::vector<tasks::Analysis> analyses = tasks::analyze(options.request);
   if (options.json) {
     nlohmann::json json = nlohmann::json::array();
@@ -40,7 +43,8 @@ void add_analyze(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand("analyze", "Spectra and findings of trained runs, as tables");
   command->footer(
       "Examples:\n  primal analyze runs/mine\n  primal analyze runs/a runs/b --part test\n"
-      "  primal analyze runs/mine --file other.csv --json");
+      "  primal analyze runs/mine --file other.csv --json\n"
+      "  primal analyze runs/mine --ksvd --twin runs/mine-without-eta");
   auto options = std::make_shared<Options>();
   tasks::AnalyzeRequest& request = options->request;
   command->add_option("RUN", options->runs, "run directories; one of several seeds counts as all of them")->required();
@@ -52,6 +56,17 @@ void add_analyze(CLI::App& app, Command& chosen) {
       ->check(at_least(1));
   command->add_option("--data", request.data, "folder to look for data sets first");
   command->add_option("--threads", request.threads, "default: as the run")->check(at_least(0));
+  CLI::Option* ksvd = command->add_flag("--ksvd", options->with_ksvd,
+                                        "whether the layers hold a kernel SVD, beside untrained and random weights");
+  command->add_option("--twin", options->ksvd.twin, "the same run with loss.eta = 0, to compare with")->needs(ksvd);
+  command
+      ->add_flag("--intervene", options->ksvd.intervene,
+                 "also the score of the task with the best pairs of each sample in place of a layer's scores")
+      ->needs(ksvd);
+  command->add_option("--null", options->ksvd.draws, "random weights to compare with")
+      ->check(at_least(1))
+      ->needs(ksvd)
+      ->capture_default_str();
   command->add_flag("--json", options->json, "everything as JSON");
   command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
 }

@@ -69,17 +69,20 @@ AttentionResult EncoderLayerImpl::forward(const torch::Tensor& x, const EncoderM
   torch::Tensor tokens = around.mixing == nullptr ? x : cleared(x, masks.padding);
   std::optional<torch::Tensor> mixed;
   if (around.mixing != nullptr) mixed = attention_input(around, tokens, left_out(masks.padding));
+  std::optional<torch::Tensor> instead;
   if (auto* observer = AttentionObserver::current()) {
-    observer->saw(attention, mixed ? *mixed : attention_input(around, x, masks.padding), masks.padding);
+    const torch::Tensor seen = mixed ? *mixed : attention_input(around, x, masks.padding);
+    observer->saw(attention, seen, masks.padding);
+    instead = observer->output_instead(attention, seen, masks.padding);
   }
-  if (const PrimalAttentionImpl* primal = attention->primal(); options_.fused && primal != nullptr) {
+  if (const PrimalAttentionImpl* primal = attention->primal(); options_.fused && primal != nullptr && !instead) {
     const auto arguments = attention_arguments(*primal, tokens, {.query_padding = masks.padding});
     if (auto result = fused_layer(around, arguments, masks.unread, mixed)) return {result->out, result->terms};
   }
   if (!mixed) tokens = cleared(x, masks.padding);
   auto [attended, terms] =
       attention->forward(mixed ? *mixed : attention_input(around, tokens, masks.padding), masks.padding);
-  torch::Tensor out = behind_attention(around, tokens, attended);
+  torch::Tensor out = behind_attention(around, tokens, instead ? *instead : attended);
   if (masks.unread) out = out.masked_fill(masks.unread->unsqueeze(-1), 0);
   return {out, terms};
 }

@@ -41,6 +41,9 @@ Analysis analyze_one(const std::filesystem::path& folder, const AnalyzeRequest& 
   run.spectra = result.spectra;
   const analysis::RunFacts facts = analysis::facts_of(run);
   result.findings = analysis::findings(facts);
+  if (request.ksvd) {
+    result.ksvd = analyze_ksvd(task, choice, {folder, request.data, request.threads}, *request.ksvd);
+  }
   return result;
 }
 
@@ -122,6 +125,7 @@ std::string to_text(const Analysis& analysis) {
     for (const run::LayerFacts& layer : analysis.spectra.layers) text += spectrum_table(layer);
   }
   text += time_scale_table(analysis.spectra.time_scales);
+  if (analysis.ksvd) text += to_text(*analysis.ksvd);
   text += analysis.findings.empty() ? "\nno known sign of failure\n" : "\n";
   for (const analysis::Finding& finding : analysis.findings) {
     text += std::string(finding.severity == analysis::Severity::warning ? "warning: " : "note: ") + finding.title +
@@ -140,6 +144,7 @@ nlohmann::json to_json(const Analysis& analysis) {
                                 {"text", finding.text},
                                 {"advice", finding.advice}});
   }
+  if (analysis.ksvd) json["ksvd"] = to_json(*analysis.ksvd);
   return json;
 }
 

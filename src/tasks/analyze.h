@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/finding.h"
 #include "run/analysis_file.h"
+#include "tasks/analyze_ksvd.h"
 
 namespace primal::tasks {
 
@@ -19,12 +21,14 @@ struct AnalyzeRequest {
   int64_t examples = 0;                     ///< 0: as a run itself does, 32, or fewer of long ones
   std::string data;                         ///< --data
   int64_t threads = 0;
+  std::optional<KsvdAnalysisRequest> ksvd{};  ///< nothing: not asked for
 };
 
 struct Analysis {
   std::filesystem::path run;
   run::Spectra spectra;
   std::vector<analysis::Finding> findings;
+  std::optional<KsvdAnalysis> ksvd{};
 };
 
 /// What the primal layers of each run make of the chosen data, and what is known to go wrong in such runs. Nothing is

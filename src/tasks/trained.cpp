@@ -1,5 +1,7 @@
 #include "tasks/trained.h"
 
+#include <torch/utils.h>
+
 #include "primal/error.h"
 #include "tasks/locations.h"
 #include "tasks/seeds.h"
@@ -20,11 +22,8 @@ void check_is_evaluation(const std::vector<std::string>& set) {
   }
 }
 
-}  // namespace
-
-Trained open_trained(const fs::path& run, const std::string& data, int64_t threads,
-                     const std::vector<std::string>& set) {
-  check_is_evaluation(set);
+// With the first weights of its seed.
+Trained open_run(const fs::path& run, const std::string& data, int64_t threads, const std::vector<std::string>& set) {
   if (holds_seeds(run)) {
     throw Error(run.string() + ": holds the runs of several seeds; name one of them, " + seed_folder(1) + " or so");
   }
@@ -34,14 +33,29 @@ Trained open_trained(const fs::path& run, const std::string& data, int64_t threa
   Config& config = *trained.resolved.config;
   if (threads > 0) config.run.threads = threads;
   train::set_up_compute_threads(threads_of(config.run));
+  // With data.json at hand a family reads nothing before it makes the model: these are the weights of before training.
+  torch::manual_seed(static_cast<uint64_t>(config.train.seed));
   trained.task =
       trained.resolved.family->open(config, {.search = data_search_path(data),
                                              .hold_out = config.run.protocol == Protocol::honest && !config.run.refit,
                                              .facts = run / "data.json"});
-  models::load_tensors(trained.task->model(), train::load_checkpoint(run / "best").model,
-                       (run / "best" / "model.safetensors").string());
   trained.task->model().eval();
   return trained;
+}
+
+}  // namespace
+
+Trained open_trained(const fs::path& run, const std::string& data, int64_t threads,
+                     const std::vector<std::string>& set) {
+  check_is_evaluation(set);
+  Trained trained = open_run(run, data, threads, set);
+  models::load_tensors(trained.task->model(), train::load_checkpoint(run / "best").model,
+                       (run / "best" / "model.safetensors").string());
+  return trained;
+}
+
+Trained open_untrained(const fs::path& run, const std::string& data, int64_t threads) {
+  return open_run(run, data, threads, {});
 }
 
 }  // namespace primal::tasks

@@ -21,4 +21,7 @@ struct Trained {
 Trained open_trained(const std::filesystem::path& run, const std::string& data, int64_t threads = 0,
                      const std::vector<std::string>& set = {});
 
+/// The same model as it was before the first step: its weights are those of the run's seed.
+Trained open_untrained(const std::filesystem::path& run, const std::string& data, int64_t threads = 0);
+
 }  // namespace primal::tasks

@@ -20,6 +20,13 @@ class AttentionObserver {
   virtual void saw(const std::shared_ptr<Attention>& attention, const torch::Tensor& input,
                    const std::optional<torch::Tensor>& padding) = 0;
 
+  /// Asked after saw(): what takes the place of the attention's output, [B, N, D]; nothing: it is left as it is.
+  virtual std::optional<torch::Tensor> output_instead(const std::shared_ptr<Attention>& /*attention*/,
+                                                      const torch::Tensor& /*input*/,
+                                                      const std::optional<torch::Tensor>& /*padding*/) {
+    return std::nullopt;
+  }
+
   /// Null when nobody wants to know.
   static AttentionObserver* current();
 

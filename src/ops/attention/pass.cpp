@@ -108,8 +108,7 @@ AttentionPass run_scores(const AttentionArguments& a, CausalState* state) {
   return pass;
 }
 
-AttentionPass run_pass(const AttentionArguments& a, CausalState* state) {
-  AttentionPass pass = run_scores(a, state);
+void mix_scores(const AttentionArguments& a, AttentionPass& pass) {
   concatenate(a, pass);
   const auto inner = pass.e.scalar_type();
   const at::Tensor mixed = at::linear(pass.concatenated, a.score_weight.to(inner),
@@ -117,6 +116,11 @@ AttentionPass run_pass(const AttentionArguments& a, CausalState* state) {
   pass.merged = merge_heads(mixed).to(a.query.scalar_type());
   // The published mask (LRA) acts here, before the output projection, whose bias therefore reaches padded tokens.
   if (!a.mode.respect_padding) pass.merged = zero_where(pass.merged, a.query_padding);
+}
+
+AttentionPass run_pass(const AttentionArguments& a, CausalState* state) {
+  AttentionPass pass = run_scores(a, state);
+  mix_scores(a, pass);
   return pass;
 }
 

@@ -35,6 +35,8 @@ struct CausalState {
 
 /// Up to and including the scores (no concatenation).
 AttentionPass run_scores(const AttentionArguments& arguments, CausalState* state = nullptr);
+/// From pass.e and pass.r to pass.merged.
+void mix_scores(const AttentionArguments& arguments, AttentionPass& pass);
 /// All of it.
 AttentionPass run_pass(const AttentionArguments& arguments, CausalState* state = nullptr);
 /// The output projection. -> [B, Nq, D]

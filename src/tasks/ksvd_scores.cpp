@@ -1,0 +1,73 @@
+#include "tasks/ksvd_scores.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "analysis/ksvd_intervention.h"
+#include "base/format.h"
+#include "nn/encoder_layer.h"
+#include "primal/error.h"
+
+namespace primal::tasks {
+
+namespace {
+
+using analysis::InsteadOfScores;
+
+double score_of(Task& task, const DataChoice& choice) {
+  return (choice.file ? task.evaluate_file(*choice.file) : task.evaluate(choice.part)).score;
+}
+
+double score_with(Task& task, const DataChoice& choice, const std::shared_ptr<nn::Attention>& attention,
+                  InsteadOfScores instead) {
+  const analysis::KsvdIntervention intervention(attention, instead);
+  const double score = score_of(task, choice);
+  if (intervention.calls() == 0) throw Error("--intervene: the layers of this task do not see whole sequences");
+  return score;
+}
+
+}  // namespace
+
+ChangedScores change_scores(Task& task, const DataChoice& choice) {
+  const torch::NoGradGuard no_grad;
+  task.model().eval();
+  DataChoice all = choice;
+  all.examples = all.tokens = 0;
+  ChangedScores result{.metric = task.metric(), .what = task.describe(all), .own = score_of(task, all), .layers = {}};
+  int64_t number = 0;
+  for (const auto& module : task.model().modules()) {
+    const auto* layer = module->as<nn::EncoderLayerImpl>();
+    if (layer == nullptr) continue;
+    const std::string name = "layer " + std::to_string(++number);
+    if (layer->attention->primal() == nullptr) continue;
+    const auto with = [&](InsteadOfScores instead) { return score_with(task, all, layer->attention, instead); };
+    result.layers.push_back({.name = name,
+                             .best_pairs = with(InsteadOfScores::best_pairs),
+                             .random = with(InsteadOfScores::random_directions),
+                             .none = with(InsteadOfScores::none)});
+  }
+  return result;
+}
+
+std::string to_text(const ChangedScores& scores) {
+  const auto score = [&](double value) { return run::format_score(scores.metric, value); };
+  std::string text = "\n" + scores.metric.name + " on " + scores.what + ": " + score(scores.own) + "\n";
+  text += base::printed("%-26s %12s %12s %12s\n", "with scores instead:", "best pairs", "random", "none");
+  for (const ChangedLayer& layer : scores.layers) {
+    text += base::printed("%-26s %12s %12s %12s\n", layer.name.c_str(), score(layer.best_pairs).c_str(),
+                          score(layer.random).c_str(), score(layer.none).c_str());
+  }
+  return text;
+}
+
+nlohmann::json to_json(const ChangedScores& scores) {
+  nlohmann::json json = {
+      {"metric", scores.metric}, {"what", scores.what}, {"own", scores.own}, {"layers", nlohmann::json::array()}};
+  for (const ChangedLayer& layer : scores.layers) {
+    json["layers"].push_back(
+        {{"name", layer.name}, {"best_pairs", layer.best_pairs}, {"random", layer.random}, {"none", layer.none}});
+  }
+  return json;
+}
+
+}  // namespace primal::tasks

@@ -1,0 +1,34 @@
+// `primal analyze --ksvd --intervene`: what becomes of a task's score when other scores take the place of a layer's
+// own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "run/metric.h"
+#include "tasks/task.h"
+
+namespace primal::tasks {
+
+struct ChangedLayer {
+  std::string name;       ///< "layer 1"
+  double best_pairs = 0;  ///< with the best s pairs of the kernel SVD of each sample
+  double random = 0;      ///< with random directions
+  double none = 0;        ///< with zeros
+};
+
+struct ChangedScores {
+  run::Metric metric;
+  std::string what;  ///< the data
+  double own = 0;    ///< the model as it is
+  std::vector<ChangedLayer> layers;
+};
+
+/// Each primal layer by itself, on the whole part or file of the choice. Throws Error for causal layers, and where the
+/// task does not run its layers over whole sequences.
+ChangedScores change_scores(Task& task, const DataChoice& choice);
+
+std::string to_text(const ChangedScores& scores);
+nlohmann::json to_json(const ChangedScores& scores);
+
+}  // namespace primal::tasks
