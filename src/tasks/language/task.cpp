@@ -103,6 +103,7 @@ std::unique_ptr<train::Batch> LanguageTask::batch(std::vector<int64_t> examples,
 train::BatchLoss LanguageTask::loss(train::Batch& batch) {
   const BlockBatch& blocks = static_cast<TokenBlocks&>(batch).blocks;
   const auto tokens = static_cast<double>(blocks.tokens);
+  const KsvdListener heard(config_.loss);
   const auto [features, terms] = model_->forward(blocks.ids);
   const models::LanguageLoss loss = model_->loss(features, blocks.targets, config_.loss.label_smoothing);
   const torch::Tensor mean = loss.sum / tokens;
@@ -110,7 +111,7 @@ train::BatchLoss LanguageTask::loss(train::Batch& batch) {
   if (metric().key == "bits_per_byte") result.score = loss.nll.sum().item<double>() / std::numbers::ln2;
   KsvdOptions ksvd = config_.loss;
   if (config_.loss.eta_per_token) ksvd.eta /= tokens;
-  add_ksvd(result, terms, ksvd);
+  add_ksvd(result, terms, ksvd, heard);
   return result;
 }
 

@@ -120,6 +120,7 @@ std::unique_ptr<train::Batch> LraTask::batch(std::vector<int64_t> examples, base
 
 train::BatchLoss LraTask::loss(train::Batch& batch) {
   auto& inputs = static_cast<TokenInputs&>(batch);
+  const KsvdListener heard(config_.loss);
   const auto [logits, terms] = model_->forward(inputs.batch);
   const torch::Tensor task = at::cross_entropy_loss(logits.to(torch::kFloat32), inputs.right, {}, at::Reduction::Mean,
                                                     /*ignore_index=*/-100, config_.loss.label_smoothing);
@@ -129,7 +130,7 @@ train::BatchLoss LraTask::loss(train::Batch& batch) {
                           .objective = {},
                           .score = static_cast<double>(right),
                           .tokens = inputs.batch.ids.numel()};
-  add_ksvd(result, terms, config_.loss);
+  add_ksvd(result, terms, config_.loss, heard);
   return result;
 }
 

@@ -114,13 +114,14 @@ std::unique_ptr<train::Batch> OfflineRlTask::batch(std::vector<int64_t> examples
 
 train::BatchLoss OfflineRlTask::loss(train::Batch& batch) {
   const models::DecisionWindows& windows = static_cast<WindowBatch&>(batch).windows;
+  const KsvdListener heard(config_.loss);
   const PolicyOutput output = policy_->forward(windows);
   const torch::Tensor error = models::action_error(output.actions, windows.actions, windows.padding);
   train::BatchLoss result{
       .total = error, .task = error.item<double>(), .objective = {}, .tokens = 3 * windows.timesteps.numel()};
   if (config_.is_cloning()) result.tokens = windows.timesteps.numel();
   if (!facts_.robot) result.score = error.item<double>() * static_cast<double>(batch.weight);
-  add_ksvd(result, output.terms, config_.loss);
+  add_ksvd(result, output.terms, config_.loss, heard);
   return result;
 }
 

@@ -113,6 +113,7 @@ std::unique_ptr<train::Batch> TimeSeriesTask::batch(std::vector<int64_t> example
 
 train::BatchLoss TimeSeriesTask::loss(train::Batch& batch) {
   auto& series = static_cast<SeriesInputs&>(batch);
+  const KsvdListener heard(config_.loss);
   const auto [outputs, terms] = model_->forward(series.batch);
   const auto [task, score] =
       judge(outputs, series.right, facts_, {.smoothing = config_.loss.label_smoothing, .weights = class_weights_});
@@ -121,7 +122,7 @@ train::BatchLoss TimeSeriesTask::loss(train::Batch& batch) {
                           .objective = {},
                           .score = score,
                           .tokens = series.batch.padding.numel()};
-  add_ksvd(result, terms, config_.loss);
+  add_ksvd(result, terms, config_.loss, heard);
   return result;
 }
 
