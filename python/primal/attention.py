@@ -236,6 +236,23 @@ class PrimalAttention(nn.Module):
             return Scores(result.e, result.r, result.we_x, result.wr_x)
         return Scores(*torch.ops.primal.attention_scores(*self._operands(query, key, masks), **self._switches()))
 
+    def stationarity(
+        self, query: Tensor, *, key_padding_mask: Tensor | None = None, lengths: Lengths | None = None
+    ) -> Tensor:
+        """How far the layer is from a stationary point of J in self-attention: mean over the heads of the squared
+        residuals of the conditions of a kernel SVD, each over its weights. -> [B]
+
+        Instead of `ksvd_loss`: `task_loss(out) + eta * layer.stationarity(x).mean()`. It is zero at stationary points
+        alone, while J is also zero elsewhere. The pass is made again, in PyTorch's own functions.
+        """
+        self._check_whole("stationarity")
+        masks = self._masks(query, None, None, key_padding_mask, lengths, None)
+        result = self._in_plain_pytorch(query, None, masks)
+        counted = torch.ones(query.shape[:2], dtype=torch.bool, device=query.device)
+        if self.padding == "respect" and masks[0] is not None:
+            counted = ~masks[0]
+        return reference.stationarity(result, self._parameters_now(), counted, self.trace == "data_dependent")
+
     def initial_state(self, batch_size: int) -> State:
         """The state before the first token of a causal layer."""
         device = self.we.device

@@ -91,6 +91,9 @@ class Result(NamedTuple):
     we_x: Tensor  # [B or 1, H, p, s]
     wr_x: Tensor
     past: Past | None  # after these tokens, when it was given
+    query_f: Tensor  # [B, H, Nq, p]: phi(q)
+    key_f: Tensor  # [B, H, Nk, p]: phi(k)
+    rows_f: Tensor | None  # [B, H, n, p]: f(X); None for data-independent weights
 
 
 # --- feature maps: [..., d] -> [..., p] ---
@@ -267,6 +270,7 @@ def attention(
         fq, fk = feature_map(_split(q, heads)), feature_map(_split(k, heads))
 
         we_x, wr_x = we[None], wr[None]
+        f: Tensor | None = None
         if data_dependent:
             rows = _sampled_rows(key, counted_k, we.shape[1], sampling).to(inner)
             f = _split(rows, heads)
@@ -292,12 +296,35 @@ def attention(
     out = maps.out(merged)
     if respect:
         out = out * valid_q[..., None]
-    return Result(out, e, r, le, lr, tr, we_x, wr_x, after)
+    return Result(out, e, r, le, lr, tr, we_x, wr_x, after, fq, fk, f)
 
 
 def ksvd_objective(le: Tensor, lr: Tensor, tr: Tensor) -> Tensor:
     """J = Le + Lr - Tr per sample; zero at a stationary point of the kernel SVD."""
     return le + lr - tr
+
+
+def stationarity(result: Result, p: Parameters, counted: Tensor, on_data: bool = False) -> Tensor:
+    """Mean over the heads of |We - F Phi_k^T R L|^2 / |We|^2 + |Wr - F Phi_q^T E L|^2 / |Wr|^2, L = Lambda / N.
+
+    Zero at stationary points of J alone. -> [B]
+
+    result: of self-attention; counted: [B, N] bool; on_data: J has the trace of We|X and Wr|X."""
+    inner = result.e.dtype
+    with _without_autocast(result.e.device.type):
+        return _stationarity(result, p, counted, inner, on_data)
+
+
+def _stationarity(result: Result, p: Parameters, counted: Tensor, inner: torch.dtype, on_data: bool) -> Tensor:
+    scale = p.lam.to(inner)[None, :, None] / counted.sum(1).clamp_min(1)[:, None, None, None]
+    weights = (result.we_x, result.wr_x) if on_data else (p.we.to(inner)[None], p.wr.to(inner)[None])
+    residuals = []
+    for w, features, scores in zip(weights, (result.key_f, result.query_f), (result.r, result.e), strict=True):
+        wanted = features.mT @ scores * scale
+        if result.rows_f is not None and not on_data:
+            wanted = result.rows_f @ wanted
+        residuals.append((w - wanted).square().sum((-2, -1)) / w.square().sum((-2, -1)).clamp_min(1e-30))
+    return (residuals[0] + residuals[1]).mean(1)
 
 
 def linear_cross_entropy(

@@ -62,3 +62,41 @@ def test_objective_is_stationary_in_the_weights(solved):
     grads = torch.autograd.grad(terms.objective().sum(), [layer.we, layer.wr])
     for grad, balance in zip(grads, (layer.wr, layer.we), strict=True):
         assert grad.abs().max() < 1e-12 * balance.abs().max()
+
+
+@pytest.mark.parametrize("feature_map", FEATURE_MAPS)
+def test_conditions_are_met_there_and_not_by_other_weights(solved):
+    layer, x, mask, _ = solved
+    assert layer.stationarity(x, key_padding_mask=mask).item() < 1e-20
+    layer.reset_parameters()
+    assert layer.stationarity(x, key_padding_mask=mask).item() > 0.5
+
+
+@pytest.mark.parametrize("trace", ["raw", "data_dependent"])
+@pytest.mark.parametrize("padding", ["respect", "ignore"])
+def test_conditions_are_the_gradient_of_the_objective(trace, padding):
+    """dJ / dWr = F Phi_k^T R L - We for one head and one sequence; with the trace on data F (Phi_k^T R L - We|X)."""
+    layer = make_layer(6, 1, 2, 6, trace=trace, padding=padding)
+    x, lengths = random_tokens(1, TOKENS, 6), [TOKENS - 2]
+    _, terms = layer(x, lengths=lengths)
+    of_wr, of_we = torch.autograd.grad(terms.objective().sum(), [layer.wr, layer.we])
+    weights = [layer.we, layer.wr]
+    if trace == "data_dependent":  # six rows of six numbers: F can be undone
+        rows = reference.take(x, reference.even_ranks(torch.tensor(lengths if padding == "respect" else [TOKENS]), 6))
+        of_wr, of_we = (torch.linalg.solve(rows, gradient) for gradient in (of_wr, of_we))
+        weights = [rows.mT @ weight for weight in weights]
+    expected = sum((g.norm() / w.norm()).square() for g, w in zip((of_wr, of_we), weights, strict=True))
+    assert_near(layer.stationarity(x, lengths=lengths)[0], expected, 1e-9)
+
+
+@pytest.mark.parametrize("options", [{}, {"causal": True}, {"causal": True, "memory": "decay"}])
+def test_conditions_can_be_differentiated(options):
+    layer = make_layer(6, 2, 2, 4, **options)
+    x = random_tokens(2, 5, 6).requires_grad_()
+    mask = torch.arange(5)[None] >= torch.tensor([[5], [3]])
+
+    def residual(x, *_):
+        return layer.stationarity(x, key_padding_mask=mask)
+
+    scored = [p for name, p in layer.named_parameters() if not name.startswith(("score_proj", "out_proj"))]
+    assert torch.autograd.gradcheck(residual, (x, *scored))
