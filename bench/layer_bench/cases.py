@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from layer_bench import agreement, arena_cases, average, busy, decode, epoch, language_cases, memory
+from layer_bench import agreement, arena_cases, average, busy, decision_cases, decode, epoch, language_cases, memory
 from layer_bench.results import MEGABYTES, SECONDS, Measurement
 from layer_bench.sizes import Shape, Sizes
 from layer_bench.step_program import Figures
@@ -330,5 +330,7 @@ FUNCTIONS: dict[str, Callable[[Run], None]] = {
     "lra-growth": arena_cases.growth,
     "language-step": language_cases.training_step,
     "generation": language_cases.generation,
+    "decision-step": decision_cases.training_step,
+    "rollouts": decision_cases.rollouts,
     "busy": beside_others,
 }

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from layer_bench import arena, language
+from layer_bench import arena, decision, language
 from layer_bench.results import SECONDS, Results, quotient
 
 LONG = 8192  # the length at which softmax attention must be far behind
@@ -175,6 +175,25 @@ def _generation(results: Results) -> Iterator[Goal]:
         yield Goal(case, f"prompt of {length} tokens over a forward pass", "<=", 1.1, share)
 
 
+def _decision_step(results: Results) -> Iterator[Goal]:
+    case, model = "decision-step", decision.MIXED
+    for length in results.lengths(case, model):
+        faster = results.ratio(case, model, length, "eager", "ours")
+        yield Goal(case, f"{model}: faster than eager", ">=", 1.5, faster)
+        share = results.ratio(case, f"{model}, memory", length, "ours", "eager")
+        yield Goal(case, f"{model}: peak over eager's", "<=", 0.6, share)
+
+
+def _rollouts(results: Results) -> Iterator[Goal]:
+    case, what = "rollouts", f"{decision.MIXED}, {decision.WINDOW}"
+    for episodes in results.lengths(case, what):
+        place = (case, what, episodes)
+        faster = results.ratio(*place, "eager", "ours")
+        yield Goal(case, f"{episodes} episodes: faster than eager", ">=", 3, faster)
+        share = results.ratio(*place, "environment", "ours")
+        yield Goal(case, f"{episodes} episodes: the environment's share of the time", "<=", 0.2, share)
+
+
 def _busy(results: Results) -> Iterator[Goal]:
     slower = results.ratio("busy", "JapaneseVowels", 0, "beside", "ours")
     yield Goal("busy", "training beside two busy processes: time over that on a quiet machine", "<=", 2.5, slower)
@@ -198,5 +217,7 @@ GOALS = {
     "lra-growth": _none,
     "language-step": _language_step,
     "generation": _generation,
+    "decision-step": _decision_step,
+    "rollouts": _rollouts,
     "busy": _busy,
 }

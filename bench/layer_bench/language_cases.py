@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from layer_bench import language_step
 from layer_bench.command import say
 from layer_bench.language import MODELS, PRIMAL_FORMER, SOFTMAX
-from layer_bench.memory import ChildFailed
-from layer_bench.step_program import Figures, NotMeasured
+from layer_bench.rounds import attempt, in_turn
 from layer_bench.timing import Timing
 
 if TYPE_CHECKING:
     from layer_bench.cases import Run
-
-Made = TypeVar("Made")
 
 
 def training_step(run: Run) -> None:
@@ -27,30 +23,8 @@ def training_step(run: Run) -> None:
     for model in MODELS:
         say(f"language-step: {model}, {sizes.examples} x {sizes.block} tokens ...")
         calls = {name: partial(measure, model, sizes, run.threads, steps) for name, measure in subjects.items()}
-        for subject, figures in _in_turn(run, model, calls).items():
+        for subject, figures in in_turn(run, model, calls, sizes.rounds).items():
             run.add_step("language-step", model, f"{model}, memory", sizes.block, subject, figures, sizes.tokens)
-
-
-def _in_turn(run: Run, model: str, calls: Mapping[str, Callable[[], Figures]]) -> dict[str, Figures]:
-    """The figures of all rounds together."""
-    found: dict[str, list[Figures]] = {subject: [] for subject in calls}
-    for _ in range(run.sizes.language.rounds):
-        for subject, call in calls.items():
-            figures = _attempt(run, f"{model}: {subject}", call)
-            found[subject] += [] if figures is None else [figures]
-    return {
-        subject: Figures(tuple(s for one in rounds for s in one.seconds), max(one.megabytes for one in rounds))
-        for subject, rounds in found.items()
-        if rounds
-    }
-
-
-def _attempt(run: Run, name: str, call: Callable[[], Made]) -> Made | None:
-    try:
-        return call()
-    except (NotMeasured, ChildFailed) as error:
-        run.notes.append(f"{name}: not measured: {error}")
-        return None
 
 
 def generation(run: Run) -> None:
@@ -59,7 +33,7 @@ def generation(run: Run) -> None:
     for subject, (model, positions) in subjects.items():
         say(f"generation: {model} ...")
         call = partial(language_step.generate, model, sizes, run.threads, positions, run.repeats)
-        made = _attempt(run, subject, call)
+        made = attempt(run, subject, call)
         if made is None:
             continue
         for written in made["written"]:

@@ -33,14 +33,16 @@ class CausalPrimalAttention(EagerPrimalAttention):
 
 
 class CausalSoftmaxAttention(nn.Module):
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, width: int, heads: int, dropout: float = 0) -> None:
         super().__init__()
-        self.heads = heads
+        self.heads, self.dropout = heads, dropout
         self.q_proj, self.k_proj, self.v_proj, self.out_proj = (nn.Linear(width, width) for _ in range(4))
 
     def forward(self, x: Tensor) -> tuple[Tensor, None]:
         q, k, v = (split(project(x), self.heads) for project in (self.q_proj, self.k_proj, self.v_proj))
-        return self.out_proj(merge(F.scaled_dot_product_attention(q, k, v, is_causal=True))), None
+        dropout = self.dropout if self.training else 0.0
+        mixed = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
+        return self.out_proj(merge(mixed)), None
 
 
 def sinusoids(count: int, width: int) -> Tensor:

@@ -77,7 +77,7 @@ def generate(model: str, sizes: LanguageSizes, threads: int, positions: tuple[in
 def check(model: str, sizes: LanguageSizes = CHECKED) -> float:
     """Loss and gradients of the C++ model against eager in double precision; the largest relative error."""
     made = outcome(model, sizes)
-    return compare("ours", _comparable(made), _comparable(eager_outcome(model, sizes, made)))
+    return compare("ours", comparable(made), comparable(eager_outcome(model, sizes, made)))
 
 
 def outcome(model: str, sizes: LanguageSizes) -> dict[str, Tensor]:
@@ -99,7 +99,7 @@ def eager_outcome(model: str, sizes: LanguageSizes, ours: Mapping[str, Tensor]) 
     return {"loss": loss.detach().reshape(1), **gradients}
 
 
-def _comparable(made: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def comparable(made: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Loss and gradients. That of the bias of keys stands beside that of their weight: softmax does not feel this bias,
     and what is left of its gradient is rounding."""
     found = {n: v for n, v in made.items() if n == "loss" or n.startswith(GRADIENT)}

@@ -31,8 +31,8 @@ class EncoderLayer(nn.Module):
         self.linear1, self.linear2 = nn.Linear(width, feed_forward), nn.Linear(feed_forward, width)
         self.norm1, self.norm2, self.drop = nn.LayerNorm(width), nn.LayerNorm(width), nn.Dropout(dropout)
 
-    def forward(self, x: Tensor) -> tuple[Tensor, primal.KsvdTerms | None]:
-        attended, terms = self.attention(self.norm1(x) if self.norm_first else x)
+    def forward(self, x: Tensor, *masks: Tensor) -> tuple[Tensor, primal.KsvdTerms | None]:
+        attended, terms = self.attention(self.norm1(x) if self.norm_first else x, *masks)
         x = x + self.drop(attended)
         if self.norm_first:
             return x + self._feed_forward(self.norm2(x)), terms

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from layer_bench.language import CHECKED, LanguageSizes
+from layer_bench import decision, language
+from layer_bench.decision import DecisionSizes, RolloutSizes
+from layer_bench.language import LanguageSizes
 
 CASES = {
     "layer": "the attention layer alone: forward, forward+backward, training step; against the floor",
@@ -24,10 +26,12 @@ CASES = {
     "lra-growth": "time and peak memory of an encoder layer over the length, all kinds of attention",
     "language-step": "a training step of the language model: time and memory, against eager PyTorch",
     "generation": "text by the language model: time per token after few and many others, to read a prompt, its state",
+    "decision-step": "a training step of the Decision Transformer: time and memory, against eager PyTorch; the floor",
+    "rollouts": "episodes of HalfCheetah played side by side, against eager PyTorch that plays one after another",
     "busy": "a training by the program beside two busy processes, against a quiet machine",
 }
 # They take longer than all the others together: measured when they are asked for.
-LONG_CASES = ("lra-table", "lra-growth", "language-step", "generation")
+LONG_CASES = ("lra-table", "lra-growth", "language-step", "generation", "decision-step", "rollouts")
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,8 @@ class Sizes:
     arena_growth: tuple[int, ...]
     arena_steps: int  # that are timed
     language: LanguageSizes
+    decision: DecisionSizes
+    rollouts: RolloutSizes
     limit_size: int  # of the matrices that measure the peak rate
 
 
@@ -105,6 +111,8 @@ FULL = Sizes(
     arena_growth=tuple(2**power for power in range(9, 17)),
     arena_steps=3,
     language=LanguageSizes(),
+    decision=DecisionSizes(),
+    rollouts=RolloutSizes(),
     limit_size=2048,
 )
 
@@ -136,6 +144,8 @@ QUICK = replace(
         softmax_positions=(64, 4096),
         prompt=2000,
     ),
+    decision=DecisionSizes(width=128, feed_forward=512, rank=32, steps=3, rounds=1),
+    rollouts=RolloutSizes(episodes=2, rounds=1),
     limit_size=1024,
 )
 
@@ -167,7 +177,9 @@ TINY = replace(
     arena_length=64,
     arena_growth=(64,),
     arena_steps=2,
-    language=replace(CHECKED, rounds=2, positions=(4, 32, 64), softmax_positions=(4, 32), prompt=40),
+    language=replace(language.CHECKED, rounds=2, positions=(4, 32, 64), softmax_positions=(4, 32), prompt=40),
+    decision=decision.CHECKED,
+    rollouts=RolloutSizes(decision.CHECKED, episodes=2, rounds=1),
     limit_size=64,
 )
 

@@ -8,12 +8,13 @@ from layer_bench import arena_tables
 from layer_bench.goals import Goal
 from layer_bench.results import MEGABYTES, Measurement, Results, quotient
 
-ORDER = ("copy", "floor", "products", "eager", "compile", "softmax", "linear", "beside", "pass")
+ORDER = ("copy", "floor", "products", "eager", "compile", "softmax", "linear", "beside", "pass", "environment")
 TITLES = {"beside": "beside others", "compile": "torch.compile", "pass": "forward pass", "products": "all products"}
 OWN_TABLES = {"lra-table": arena_tables.table, "lra-growth": arena_tables.growth_table}
 LENGTH_NAMES = {
     "decode": "position",
     "generation": "tokens",
+    "rollouts": "episodes",
     "threads": "threads",
 }  # what the length of a case is, when not N
 
