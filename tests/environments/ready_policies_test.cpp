@@ -46,6 +46,6 @@ TEST_P(ReadyPolicies, EarnWhatTheirFileSays) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Robots, ReadyPolicies, testing::Values(Robot::half_cheetah, Robot::hopper, Robot::walker2d),
-                         [](const auto& test) { return std::string(info(test.param).name); });
+                         [](const auto& test) { return std::string(primal::environments::info(test.param).name); });
 
 }  // namespace
