@@ -7,6 +7,7 @@
 #include <map>
 
 #include "analysis/ksvd_conditions.h"
+#include "base/random.h"
 #include "nn/record.h"
 
 namespace primal::analysis {
@@ -61,10 +62,10 @@ void add_residual(const MeanConditions& conditions, MeasuredWeights& measured) {
   for (int64_t h = 0; h < residual.size(0); ++h) measured.mean_residual.add(residual[h].item<double>());
 }
 
-// Normal numbers with the norm of each head of `like`.
-at::Tensor random_like(const at::Tensor& like, const at::Generator& generator) {
-  const at::Tensor drawn = at::randn(like.sizes(), generator, at::kDouble);
-  const auto norm = [](const at::Tensor& x) { return x.square().sum({1, 2}, /*keepdim=*/true).sqrt(); };
+// Normal numbers with the norm of each head of `like`: [samples, H, n, s]
+at::Tensor random_like(const at::Tensor& like, int64_t samples, const at::Generator& generator) {
+  const at::Tensor drawn = at::randn({samples, like.size(0), like.size(1), like.size(2)}, generator, at::kDouble);
+  const auto norm = [](const at::Tensor& x) { return x.square().sum({-2, -1}, /*keepdim=*/true).sqrt(); };
   return drawn / norm(drawn) * norm(like.detach().to(at::kDouble));
 }
 
@@ -114,18 +115,24 @@ class LayerMeter {
     kernels_ += energy.size(0);
   }
 
-  // The same weights, by their number, in every call.
+  // Of the same number: the same weights.
+  KsvdConditions of_random(const KsvdFactors& factors, int64_t samples, uint64_t purpose, int64_t number) const {
+    const uint64_t seed = base::Random::numbered(options_.seed, purpose, static_cast<uint64_t>(number)).next();
+    const at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(seed);
+    const at::Tensor we = random_like(layer_->we, samples, generator), wr = random_like(layer_->wr, samples, generator);
+    return ksvd_conditions(factors, {we, wr, layer_->lambda()});
+  }
+
   void add_random(const KsvdFactors& factors, bool shared) {
     const int64_t samples = factors.samples();
-    const int64_t draws = std::max((options_.draws + samples - 1) / samples, kFollowedDraws);
+    const uint64_t purpose = 2 * static_cast<uint64_t>(index_);
+    for (int64_t i = 0; i < options_.draws; i += samples) {  // each sample has weights of its own
+      add_values(of_random(factors, samples, purpose, drawn_++), result_.random);
+    }
+    if (!shared) return;
     followed_.resize(kFollowedDraws);
-    for (int64_t i = 0; i < draws; ++i) {
-      const auto seed = options_.seed + static_cast<uint64_t>(i) + (static_cast<uint64_t>(index_) << 32U);
-      const at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(seed);
-      const at::Tensor we = random_like(layer_->we, generator), wr = random_like(layer_->wr, generator);
-      const KsvdConditions conditions = ksvd_conditions(factors, {we, wr, layer_->lambda()});
-      add_values(conditions, result_.random);
-      if (shared && i < kFollowedDraws) followed_[static_cast<size_t>(i)].add(conditions);
+    for (int64_t i = 0; i < kFollowedDraws; ++i) {  // all samples of all calls have the same
+      followed_[static_cast<size_t>(i)].add(of_random(factors, 1, purpose + 1, i));
     }
   }
 
@@ -136,6 +143,7 @@ class LayerMeter {
   KsvdLayer result_;
   MeanConditions own_mean_;
   std::vector<MeanConditions> followed_;
+  int64_t drawn_ = 0;
   Spread effective_rank_;
   at::Tensor explained_;  // [p], sum over kernel matrices
   int64_t kernels_ = 0;

@@ -29,7 +29,8 @@ struct ScoreSide {
 };
 
 ScoreSide side_of(const KsvdFactors& factors, const Tensor& triangle, const Tensor& weights) {
-  const Tensor w = through(factors.sampled, weights.to(at::kDouble).unsqueeze(0));
+  const Tensor wide = weights.to(at::kDouble);
+  const Tensor w = through(factors.sampled, wide.dim() == 3 ? wide.unsqueeze(0) : wide);
   const Tensor features = through(factors.f, w);
   return {w, features, at::matmul(triangle, features)};
 }

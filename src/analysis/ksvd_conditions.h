@@ -11,7 +11,7 @@
 
 namespace primal::analysis {
 
-/// Of any dtype. we, wr: [H, n, s] or [H, p, s]; lambda: [H, s], positive
+/// Of any dtype. we, wr: [H, n, s] or [H, p, s], with B in front if each sample has its own; lambda: [H, s], positive
 struct KsvdWeights {
   at::Tensor we, wr, lambda;
 };

@@ -14,16 +14,23 @@ namespace {
 
 using analysis::InsteadOfScores;
 
-double score_of(Task& task, const DataChoice& choice) {
-  return (choice.file ? task.evaluate_file(*choice.file) : task.evaluate(choice.part)).score;
+TaskScore score_of(Task& task, const DataChoice& choice) {
+  const Evaluation evaluation = choice.file ? task.evaluate_file(*choice.file) : task.evaluate(choice.part);
+  return {evaluation.score, evaluation.loss};
 }
 
-double score_with(Task& task, const DataChoice& choice, const std::shared_ptr<nn::Attention>& attention,
-                  InsteadOfScores instead) {
+TaskScore score_with(Task& task, const DataChoice& choice, const std::shared_ptr<nn::Attention>& attention,
+                     InsteadOfScores instead) {
   const analysis::KsvdIntervention intervention(attention, instead);
-  const double score = score_of(task, choice);
+  const TaskScore score = score_of(task, choice);
   if (intervention.calls() == 0) throw Error("--intervene: the layers of this task do not see whole sequences");
   return score;
+}
+
+nlohmann::json score_json(const TaskScore& score) {
+  nlohmann::json json = {{"score", score.score}};
+  if (score.loss) json["loss"] = *score.loss;
+  return json;
 }
 
 }  // namespace
@@ -50,22 +57,30 @@ ChangedScores change_scores(Task& task, const DataChoice& choice) {
 }
 
 std::string to_text(const ChangedScores& scores) {
-  const auto score = [&](double value) { return run::format_score(scores.metric, value); };
+  const auto score = [&](const TaskScore& value) {
+    std::string cell = run::format_score(scores.metric, value.score);
+    if (value.loss) cell += base::printed(", loss %.4f", *value.loss);
+    return cell;
+  };
   std::string text = "\n" + scores.metric.name + " on " + scores.what + ": " + score(scores.own) + "\n";
-  text += base::printed("%-26s %12s %12s %12s\n", "with scores instead:", "best pairs", "random", "none");
+  text += base::printed("%-22s %22s %22s %22s\n", "with scores instead:", "best pairs", "random", "none");
   for (const ChangedLayer& layer : scores.layers) {
-    text += base::printed("%-26s %12s %12s %12s\n", layer.name.c_str(), score(layer.best_pairs).c_str(),
+    text += base::printed("%-22s %22s %22s %22s\n", layer.name.c_str(), score(layer.best_pairs).c_str(),
                           score(layer.random).c_str(), score(layer.none).c_str());
   }
   return text;
 }
 
 nlohmann::json to_json(const ChangedScores& scores) {
-  nlohmann::json json = {
-      {"metric", scores.metric}, {"what", scores.what}, {"own", scores.own}, {"layers", nlohmann::json::array()}};
+  nlohmann::json json = {{"metric", scores.metric},
+                         {"what", scores.what},
+                         {"own", score_json(scores.own)},
+                         {"layers", nlohmann::json::array()}};
   for (const ChangedLayer& layer : scores.layers) {
-    json["layers"].push_back(
-        {{"name", layer.name}, {"best_pairs", layer.best_pairs}, {"random", layer.random}, {"none", layer.none}});
+    json["layers"].push_back({{"name", layer.name},
+                              {"best_pairs", score_json(layer.best_pairs)},
+                              {"random", score_json(layer.random)},
+                              {"none", score_json(layer.none)}});
   }
   return json;
 }

@@ -2,6 +2,7 @@
 // own.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,17 +11,22 @@
 
 namespace primal::tasks {
 
+struct TaskScore {
+  double score = 0;
+  std::optional<double> loss{};  ///< where the task tells one: it moves before the score does
+};
+
 struct ChangedLayer {
-  std::string name;       ///< "layer 1"
-  double best_pairs = 0;  ///< with the best s pairs of the kernel SVD of each sample
-  double random = 0;      ///< with random directions
-  double none = 0;        ///< with zeros
+  std::string name;      ///< "layer 1"
+  TaskScore best_pairs;  ///< with the best s pairs of the kernel SVD of each sample
+  TaskScore random;      ///< with random directions
+  TaskScore none;        ///< with zeros
 };
 
 struct ChangedScores {
   run::Metric metric;
   std::string what;  ///< the data
-  double own = 0;    ///< the model as it is
+  TaskScore own;     ///< the model as it is
   std::vector<ChangedLayer> layers;
 };
 

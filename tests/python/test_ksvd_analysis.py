@@ -109,12 +109,14 @@ def test_the_number_of_random_weights_may_be_chosen(data, trained):
 def test_other_scores_in_a_layer_change_the_score_of_the_task(data, trained):
     changed = analysed(trained, "--data", data, "--part", "test", "--intervene")["changed"]
     evaluated = json.loads(done(run("eval", trained, "--data", data, "--json")))
-    assert changed["own"] == pytest.approx(evaluated["score"])
+    assert changed["own"]["score"] == pytest.approx(evaluated["score"])
     assert changed["what"] == "Tiny TEST, 30 series"
     assert [layer["name"] for layer in changed["layers"]] == ["layer 1", "layer 2"]
     for layer in changed["layers"]:
         assert layer.keys() == {"name", "best_pairs", "random", "none"}
-        assert all(0 <= layer[key] <= 1 for key in ("best_pairs", "random", "none"))
+        for key in ("best_pairs", "random", "none"):
+            assert 0 <= layer[key]["score"] <= 1
+            assert layer[key]["loss"] != changed["own"]["loss"]
     text = done(run("analyze", trained, "--data", data, "--part", "test", "--ksvd", "--intervene"))
     assert "accuracy on Tiny TEST, 30 series: " in text
 
