@@ -62,10 +62,11 @@ std::string info_text(const nlohmann::json& json) {
   text += spread_line("returns", json.at("returns")) + spread_line("lengths", json.at("lengths"));
   const nlohmann::json& made = json.at("made");
   if (!made.is_object() || !made.contains("expert_return")) return text;
-  const auto worth = [&](const char* key) { return made.at(key).is_number() ? made.at(key).get<double>() : 0.0; };
+  const auto field = [&](const char* key) { return made.value(key, nlohmann::json()); };  // of any type
+  const auto worth = [&](const char* key) { return field(key).is_number() ? field(key).get<double>() : 0.0; };
+  const std::string algorithm = field("algorithm").is_string() ? field("algorithm").get<std::string>() : "?";
   return text + base::printed("  made        by primal, %s; score 0 is a return of %.1f, 100 one of %.1f\n",
-                              made.value("algorithm", std::string("?")).c_str(), worth("random_return"),
-                              worth("expert_return"));
+                              algorithm.c_str(), worth("random_return"), worth("expert_return"));
 }
 
 std::optional<fs::path> file_of(const std::string& name, const data::SearchPath& search) {

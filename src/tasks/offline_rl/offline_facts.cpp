@@ -34,8 +34,9 @@ std::optional<Robot> robot_of(const data::Trajectories& trajectories, const Offl
   if (config.data.train.empty()) return robot_of_text(config.data.set);
   if (config.data.robot == "none") return std::nullopt;
   if (config.data.robot != "auto") return environments::robot_named(config.data.robot, "data.robot");
-  if (trajectories.made.is_object() && trajectories.made.contains("robot")) {
-    return robot_of_text(trajectories.made.value("robot", std::string()));
+  const nlohmann::json& made = trajectories.made;
+  if (made.is_object() && made.contains("robot") && made.at("robot").is_string()) {
+    return robot_of_text(made.at("robot").get<std::string>());
   }
   if (const auto robot = robot_of_text(file.filename().string())) return robot;
   base::fail(file.string(), "does not say which robot it is of; set data.robot to one, or to none");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "models/behaviour_cloning.h"
 
 namespace primal::tasks {
@@ -76,7 +77,9 @@ class EpisodeActor : public Actor {
 class DecisionPolicy : public Policy {
  public:
   DecisionPolicy(const OfflineRlConfig& config, int64_t states, int64_t actions)
-      : config_(config), model_(decision_options(config, states, actions)) {}
+      : config_(config), model_(decision_options(config, states, actions)) {
+    if (config.eval.context == Context::episode) check_remembers_episodes();
+  }
 
   torch::nn::Module& model() override { return *model_; }
   PolicyOutput forward(const models::DecisionWindows& windows) override {
@@ -91,6 +94,14 @@ class DecisionPolicy : public Policy {
   bool takes_targets() const override { return true; }
 
  private:
+  void check_remembers_episodes() const {
+    constexpr int64_t kEpisodeTokens = 3 * environments::kTimeLimit;
+    const int64_t most = model_->encoder->most_tokens().value_or(kEpisodeTokens);
+    if (most >= kEpisodeTokens) return;
+    base::fail("eval.context", "expected window, as one of model.layers goes on for ", most,
+               " tokens and an episode has ", kEpisodeTokens, ", got episode");
+  }
+
   OfflineRlConfig config_;
   models::DecisionTransformer model_;
 };

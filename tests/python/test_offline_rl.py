@@ -1,0 +1,505 @@
+"""Robots from logged episodes, as users meet them: train, resume, eval, predict, play, and what cannot be."""
+
+import csv
+import json
+import re
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+from offline_rl_files import (
+    TINY_AGENT,
+    make_hopper,
+    needs_robots,
+    set_file,
+    write_walk,
+    write_walk_with_nan,
+)
+from series_files import (
+    TINY,
+    assert_same_run,
+    done,
+    make_set,
+    metrics,
+    records,
+    result,
+    run,
+    settings,
+    start,
+    the_error,
+    wait_until,
+)
+
+PRESETS = sorted(
+    path.stem for path in (Path(__file__).parents[2] / "configs" / "offline-rl").glob("*.toml") if path.stem[0] != "_"
+)
+PRESET = "offline-rl/hopper-medium"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _robots(tmp_path_factory):
+    needs_robots(tmp_path_factory.mktemp("robots"))
+
+
+@pytest.fixture(scope="module")
+def sets(tmp_path_factory):
+    return make_hopper(tmp_path_factory.mktemp("sets"))
+
+
+@pytest.fixture(scope="module")
+def trained(sets, tmp_path_factory):
+    """The run of an agent that has learnt next to nothing."""
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    answer = run("train", PRESET, *TINY_AGENT, "--data", sets, "--run", folder)
+    (folder / "output.txt").write_text(done(answer) + answer.stderr)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def cloned(sets, tmp_path_factory):
+    """The same, of behaviour cloning."""
+    folder = tmp_path_factory.mktemp("cloned") / "run"
+    done(run("train", PRESET, *TINY_AGENT, "--set", "model.agent=behaviour_cloning", "--data", sets, "--run", folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def walker(tmp_path_factory):
+    """A run on episodes of no robot."""
+    folder = tmp_path_factory.mktemp("walker")
+    file = write_walk(folder / "walk.hdf5")
+    done(run("train", PRESET, *TINY_AGENT, "--train", file, "--set", "data.robot=none", "--run", folder / "run"))
+    return folder / "run"
+
+
+def evaluation(*arguments):
+    return json.loads(done(run("eval", *arguments, "--json")))
+
+
+def refused(*arguments, cwd):
+    """The message of a training that must not begin."""
+    folder = cwd / "refused"
+    message = the_error(run("train", *arguments, "--run", folder, cwd=cwd), "train")
+    assert not folder.exists()
+    return message
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_presets_are_understood(preset):
+    listing = done(run("train", f"offline-rl/{preset}", "--keys"))
+    keys = dict(re.findall(r'^(\S+) = ("[^"]*"|\[.*?\]|\S+)', listing, re.MULTILINE))
+    is_published = preset.endswith("-v2")
+    assert keys["run.family"] == '"offline_rl"'
+    assert keys["data.set"] == f'"{preset}"'
+    assert keys["run.protocol"] == ('"paper"' if is_published else '"honest"')
+    assert keys["eval.score"] == ('"best"' if is_published else '"first"')
+    assert keys["train.keep"] == '"last"'
+    assert keys["model.layers"] == '["softmax", "softmax", "primal"]'
+
+
+def test_there_is_a_preset_for_each_published_run_and_each_set_of_ours():
+    kinds = ("medium-expert", "medium", "medium-replay")
+    for robot in ("halfcheetah", "hopper", "walker2d"):
+        assert {f"{robot}-{kind}-v2" for kind in kinds} <= set(PRESETS)
+        assert {f"{robot}-{kind}" for kind in (*kinds, "random", "expert")} <= set(PRESETS)
+
+
+def test_the_run_directory_holds_all_that_happened(trained):
+    names = {path.name for path in trained.iterdir()}
+    assert names >= {"config.toml", "metrics.jsonl", "log.txt", "result.json", "data.json", "best", "report.html"}
+    facts = result(trained)
+    assert (facts["family"], facts["model"], facts["data"]) == ("offline_rl", "Primal.+DT", "hopper-medium")
+    assert (facts["steps"], facts["kept_last"], facts["measure"]) == (4, True, "normalised_score")
+    said = (trained / "output.txt").read_text()
+    assert re.search(r"hopper-medium: \d+ episodes, \d+ steps, returns \d+ to \d+; asked for \d+ and \d+\n", said)
+    assert re.search(r"test normalised score -?[\d.]+ \(Primal\.\+DT on hopper-medium, .* the last, ", said)
+
+
+def test_evaluations_while_training_have_a_score_and_no_loss(trained):
+    found = records(trained, "evaluation")
+    assert [(record["split"], record["step"]) for record in found] == [("validation", 2), ("validation", 4)]
+    for record in found:
+        assert record["loss"] is None
+        assert -5 < record["normalised_score"] < 100
+
+
+def test_the_result_has_rollouts_by_target(trained):
+    data = json.loads((trained / "data.json").read_text())
+    test = result(trained)["test"]
+    rollouts = test["rollouts"]
+    assert rollouts["robot"] == "Hopper"
+    assert rollouts["normalisation"] == "this set"
+    assert rollouts["checkpoint"] == "last"
+    assert [round(target["target"]) for target in rollouts["targets"]] == [round(target) for target in data["targets"]]
+    for target in rollouts["targets"]:
+        assert len(target["returns"]) == len(target["steps"]) == 3
+        mean = sum(target["returns"]) / 3
+        assert test[f"return_at_{target['target']:.0f}"] == pytest.approx(mean, abs=1e-3)
+        worth = rollouts["expert_return"] - rollouts["random_return"]
+        score = 100 * (mean - rollouts["random_return"]) / worth
+        assert test[f"score_at_{target['target']:.0f}"] == pytest.approx(score, abs=1e-3)
+    assert test["normalised_score"] == test[f"score_at_{data['targets'][0]:.0f}"]
+    assert [animation["title"] for animation in rollouts["animations"]] == ["best", "median", "worst"]
+    earned = [animation["earned"] for animation in rollouts["animations"]]
+    assert earned == sorted(rollouts["targets"][0]["returns"], reverse=True)
+
+
+def test_the_best_return_of_the_data_and_half_of_it_are_asked_for(trained):
+    data = json.loads((trained / "data.json").read_text())
+    assert data["targets"] == [max(data["data_returns"]), max(data["data_returns"]) / 2]
+
+
+def test_eval_repeats_the_score_of_the_run(trained, sets):
+    told = evaluation(trained)
+    test = result(trained)["test"]
+    assert told["score"] == pytest.approx(test["normalised_score"], rel=1e-9)
+    assert told["evaluation"]["rollouts"] == test["rollouts"]
+    assert evaluation(trained, "--data", sets)["score"] == told["score"]
+
+
+def test_eval_plays_as_many_episodes_as_it_is_told(trained):
+    told = evaluation(trained, "--episodes", 5)
+    assert told["what"].endswith("hopper-medium: 5 episodes of each target, returns normalised by this set")
+    five = told["evaluation"]["rollouts"]["targets"][0]["returns"]
+    assert len(five) == 5
+    three = result(trained)["test"]["rollouts"]["targets"][0]["returns"]
+    assert five[:3] == pytest.approx(three, abs=0.1), "the same starts"
+
+
+def test_eval_may_ask_for_other_returns_and_remember_whole_episodes(trained):
+    window = evaluation(trained, *settings("eval.targets=700,30,5"))["evaluation"]
+    assert [target["target"] for target in window["rollouts"]["targets"]] == [700, 30, 5]
+    assert window["normalised_score"] == window["score_at_700"]
+    best = evaluation(trained, *settings("eval.targets=700,30,5", "eval.score=best"))["evaluation"]
+    assert best["normalised_score"] == max(best[f"score_at_{target}"] for target in (700, 30, 5))
+    episode = evaluation(trained, *settings("eval.targets=700,30,5", "eval.context=episode"))["evaluation"]
+    assert episode["return_at_700"] != window["return_at_700"]
+    assert "normalised score" in done(run("eval", trained, "--set", "eval.context=episode", "--episodes", 1))
+
+
+def test_eval_does_not_change_the_model(trained):
+    for assignment in ("model.width=16", "train.seed=2", "data.return_scale=1"):
+        message = the_error(run("eval", trained, "--set", assignment), "eval")
+        assert message == f"--set {assignment}: of a trained model only eval.* may change"
+
+
+@pytest.mark.parametrize(
+    ("assignment", "said"),
+    [
+        ("eval.context=all", "eval.context"),
+        ("eval.episodes=0", "eval.episodes"),
+        ("eval.targets=much", "eval.targets"),
+        ("eval.speed=3", "eval.speed"),
+    ],
+)
+def test_eval_checks_what_it_is_told(trained, assignment, said):
+    assert said in the_error(run("eval", trained, "--set", assignment), "eval")
+
+
+def test_an_agent_of_a_robot_is_not_judged_by_a_file(trained, sets):
+    message = the_error(run("eval", trained, "--file", set_file(sets)), "eval")
+    assert "is judged by playing, not by a file" in message
+
+
+def test_predict_writes_a_line_for_each_step(trained, sets, tmp_path):
+    answer = done(run("predict", trained, "--input", set_file(sets)))
+    header, *rows = csv.reader(answer.splitlines())
+    assert header == ["episode", "step", "action_1", "action_2", "action_3"]
+    told = json.loads(done(run("data", "info", PRESET, "--data", sets, "--json")))
+    assert len(rows) == told["steps"]
+    assert int(rows[-1][0]) == told["episodes"]
+    for before, (episode, step, *actions) in zip([["0", ""], *rows], rows, strict=False):
+        assert int(step) == (int(before[1]) + 1 if episode == before[0] else 0)
+        assert all(-1 < float(action) < 1 for action in actions)
+    done(run("predict", trained, "--input", set_file(sets), "--batch", 64, "--output", tmp_path / "actions.csv"))
+    again = list(csv.reader((tmp_path / "actions.csv").read_text().splitlines()))[1:]
+    for row, other in zip(rows, again, strict=True):
+        assert list(map(float, row)) == pytest.approx(list(map(float, other)), abs=1e-5)
+
+
+def test_play_writes_a_page(trained, tmp_path):
+    folder = shutil.copytree(trained, tmp_path / "run")
+    table = done(run("play", folder, "--episodes", 2))
+    assert table.splitlines()[0].split() == ["asked", "for", "return", "+-", "score", "steps"]
+    assert len(table.splitlines()) == 1 + 2 + 1
+    assert table.endswith(f"page {folder / 'play.html'}\n")
+    page = (folder / "play.html").read_text()
+    assert "Hopper" in page
+    assert "Primal.+DT" in page
+    assert page.startswith("<!DOCTYPE html>") or page.startswith("<!doctype html>")
+
+
+def test_play_asks_for_what_it_is_told(trained, tmp_path):
+    arguments = ("play", trained, "--target", 600, "--target", 40, "--episodes", 2, "--json")
+    told = json.loads(done(run(*arguments, "--output", tmp_path / "a.html")))
+    assert (tmp_path / "a.html").exists()
+    assert [target["target"] for target in told["targets"]] == [600, 40]
+    assert all(len(target["returns"]) == len(target["steps"]) == 2 for target in told["targets"])
+    assert (told["robot"], told["normalisation"]) == ("Hopper", "this set")
+    again = json.loads(done(run(*arguments, "--output", tmp_path / "b.html")))
+    assert again == told
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+    other = json.loads(done(run(*arguments, "--seed", 2, "--output", tmp_path / "c.html")))
+    assert other["targets"] != told["targets"]
+
+
+def test_play_may_remember_whole_episodes(trained, tmp_path):
+    arguments = ("play", trained, "--episodes", 1, "--json", "--output", tmp_path / "page.html")
+    window, episode = (json.loads(done(run(*arguments, *extra))) for extra in ((), settings("eval.context=episode")))
+    assert window["targets"] != episode["targets"]
+
+
+def test_behaviour_cloning_takes_no_target(cloned, tmp_path):
+    test = result(cloned)["test"]
+    assert result(cloned)["model"] == "BC"
+    assert [target["target"] for target in test["rollouts"]["targets"]] == [None]
+    assert test["normalised_score"] == test["score"]
+    table = done(run("play", cloned, "--output", tmp_path / "page.html", "--episodes", 2))
+    assert table.splitlines()[1].split()[0] == "-"
+    message = the_error(run("eval", cloned, "--set", "eval.context=episode"), "eval")
+    assert message == "eval.context: behaviour_cloning knows no context but window"
+
+
+def test_the_best_episodes_alone(sets, tmp_path):
+    options = settings("data.best_share=0.2", "model.agent=behaviour_cloning", "train.length=1 steps")
+    answer = run("train", PRESET, *TINY_AGENT, *options, "--data", sets, "--run", tmp_path / "run", "--no-report")
+    done(answer)
+    told = json.loads(done(run("data", "info", PRESET, "--data", sets, "--json")))
+    assert f"hopper-medium: {-(-told['episodes'] // 5)} episodes, " in answer.stderr
+    assert result(tmp_path / "run")["model"] == "BC of the best"
+
+
+def test_a_set_that_is_missing_is_made_first(tmp_path):
+    # The whole of it: 100,000 steps, in seconds.
+    answer = run("train", PRESET, *TINY_AGENT, "--run", "run", "--no-report", cwd=tmp_path)
+    done(answer)
+    assert "offline-rl/hopper-medium is not there: making it in data/offline-rl/hopper-medium\n" in answer.stderr
+    assert set_file(tmp_path / "data").exists()
+    listed = done(run("data", "list", cwd=tmp_path))
+    assert re.search(r"^offline-rl/hopper-medium +data/offline-rl/hopper-medium/\S+\.hdf5$", listed, re.MULTILINE)
+
+
+def test_recordings_are_the_same_for_the_same_seed(sets, tmp_path):
+    again = make_hopper(tmp_path / "again")
+    assert set_file(again).read_bytes() == set_file(sets).read_bytes()
+    other = make_hopper(tmp_path / "other", seed=2)
+    assert set_file(other).read_bytes() != set_file(sets).read_bytes()
+
+
+def test_data_info_tells_of_a_set(sets):
+    told = json.loads(done(run("data", "info", PRESET, "--data", sets, "--json")))
+    assert (told["states"], told["actions"], told["unfinished"]) == (11, 3, 0)
+    assert told["steps"] >= 2000
+    assert told["returns"]["least"] <= told["returns"]["median"] <= told["returns"]["most"]
+    assert told["lengths"]["mean"] == pytest.approx(told["steps"] / told["episodes"])
+    assert (told["made"]["robot"], told["made"]["kind"]) == ("hopper", "medium")
+    text = done(run("data", "info", PRESET, "--data", sets))
+    assert text.startswith(f"{PRESET}\n{set_file(sets)}\n")
+    assert re.search(rf"^  episodes +{told['episodes']}, {told['terminated']} of them ended by a fall$", text, re.M)
+    listed = json.loads(done(run("data", "list", "--data", sets, "--json")))
+    assert {"name": PRESET, "family": "offline_rl", "place": str(set_file(sets))} in listed
+
+
+def test_own_episodes_of_a_robot(sets, tmp_path):
+    file = Path(shutil.copyfile(set_file(sets), tmp_path / "mine.hdf5"))
+    arguments = (*TINY_AGENT, "--train", "mine.hdf5", "--no-report", "--run")
+    done(run("train", PRESET, *arguments, "run", cwd=tmp_path))
+    facts = json.loads((tmp_path / "run" / "data.json").read_text())
+    assert (facts["name"], facts["robot"]) == ("mine", "hopper"), "the file says it"
+    file.unlink()
+    assert evaluation(tmp_path / "run")["score"] == result(tmp_path / "run")["test"]["normalised_score"]
+
+
+def test_episodes_of_no_robot_are_judged_by_those_held_out(walker):
+    facts = result(walker)
+    assert facts["test"] is None
+    assert facts["measure"] == "action_error"
+    assert facts["metric"]["lower_is_better"]
+    told = evaluation(walker)
+    assert told["score"] == pytest.approx(facts["validation_action_error"], rel=1e-6)
+    assert told["what"].endswith("on walk validation part, windows of 4 steps")
+    assert records(walker, "evaluation")[-1]["loss"] == pytest.approx(told["score"], rel=1e-6)
+    assert evaluation(walker, "--file", walker.parent / "walk.hdf5")["score"] != told["score"]
+    rows = done(run("predict", walker, "--input", walker.parent / "walk.hdf5")).splitlines()
+    assert rows[0] == "episode,step,action_1,action_2"
+    assert len(rows) == 1 + 3 + 11
+    assert "action error" in (walker / "report.html").read_text()
+
+
+def test_what_has_no_robot_cannot_be_played(walker):
+    assert the_error(run("play", walker), "play") == "walk: no robot that could be played"
+
+
+def test_a_run_of_another_family_cannot_be_played(tmp_path):
+    data = make_set(tmp_path / "data")
+    done(run("train", *TINY, "--set", "train.epochs=1", "--data", data, "--run", tmp_path / "run", "--no-report"))
+    message = the_error(run("play", tmp_path / "run"), "play")
+    assert message.endswith("is a run of the family time_series, expected offline_rl: nothing else can be played")
+    assert not (tmp_path / "run" / "play.html").exists()
+
+
+def test_what_is_no_run_cannot_be_played(tmp_path):
+    assert "no run here" in the_error(run("play", tmp_path), "play")
+
+
+# Dropout and accumulation have a state of their own.
+CAREFUL = (
+    *(PRESET, *TINY_AGENT, *settings("train.length=24 steps", "train.evaluate=8 steps", "train.checkpoint_steps=1")),
+    *settings("train.batch=2", "train.accumulate=2", "model.dropout=0.2", "schedule.warmup=8 steps"),
+)
+
+
+def test_an_interrupted_run_goes_on_bit_for_bit(sets, tmp_path):
+    command = (*CAREFUL, "--data", sets, "--no-report")
+    whole, folder = tmp_path / "whole", tmp_path / "run"
+    done(run("train", *command, "--run", whole))
+    process = start("train", *command, "--run", folder)
+    wait_until(process, (folder / "checkpoints" / "step-3").exists)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate()
+    assert process.returncode == 130, errors
+    assert f"interrupted; go on with: primal train --resume {folder}" in errors
+    assert not (folder / "result.json").exists()
+    done(run("train", "--resume", folder, "--data", sets, "--no-report"))
+    assert_same_run(folder, whole)
+
+
+def test_a_run_is_not_resumed_with_other_episodes(sets, tmp_path):
+    folder = tmp_path / "run"
+    process = start("train", *CAREFUL, "--data", sets, "--run", folder, "--no-report")
+    wait_until(process, (folder / "checkpoints" / "step-2").exists)
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    other = make_hopper(tmp_path / "other", seed=2)
+    message = the_error(run("train", "--resume", folder, "--data", other), "train")
+    assert "changed" in message
+
+
+def test_threads_have_no_say_in_what_is_played(trained):
+    told = evaluation(trained, "--threads", 2)["evaluation"]["rollouts"]["targets"]
+    for target, expected in zip(told, result(trained)["test"]["rollouts"]["targets"], strict=True):
+        assert target["steps"] == expected["steps"]
+        assert target["returns"] == pytest.approx(expected["returns"], rel=1e-3)
+
+
+def test_another_seed_trains_another_agent(sets, trained, tmp_path):
+    done(run("train", PRESET, *TINY_AGENT, "--data", sets, "--run", tmp_path / "run", "--seed", 2, "--no-report"))
+    assert metrics(tmp_path / "run") != metrics(trained)
+
+
+@pytest.mark.parametrize(
+    ("layers", "context"),
+    [("primal,linear,flow", "episode"), ("window,softmax,performer", "episode"), ("cosformer,primal", "window")],
+)
+def test_causal_kinds_train_and_act(layers, context, sets, tmp_path):
+    options = settings(f"model.layers={layers}", "model.memory=decay", "model.convolution=3", f"eval.context={context}")
+    arguments = (*TINY_AGENT, *options, "--data", sets, "--run", tmp_path / "run", "--no-report")
+    done(run("train", PRESET, *arguments))
+    assert len(result(tmp_path / "run")["test"]["rollouts"]["targets"]) == 2
+
+
+def test_kinds_that_end_before_an_episode_does_say_so(sets, tmp_path):
+    arguments = (*TINY_AGENT, *settings("model.layers=cosformer,primal", "eval.context=episode"), "--data", sets)
+    message = refused(PRESET, *arguments, cwd=tmp_path)
+    assert message.startswith("eval.context: expected window, as one of model.layers goes on for 12 tokens and an ")
+
+
+def test_kinds_that_cannot_be_causal_say_so(sets, tmp_path):
+    arguments = (*TINY_AGENT, "--set", "model.layers=nystrom,primal", "--data", sets)
+    message = refused(PRESET, *arguments, cwd=tmp_path)
+    assert "nystrom" in message
+    assert "causal" in message
+
+
+def test_files_that_cannot_be_used(sets, tmp_path):
+    whole = set_file(sets).read_bytes()
+    (tmp_path / "cut.hdf5").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "text.hdf5").write_text("no episodes\n")
+    (tmp_path / "empty.hdf5").write_bytes(b"")
+    write_walk_with_nan(tmp_path / "nan.hdf5")
+    for name, said in (
+        ("cut", "cut off"),
+        ("text", "not an HDF5 file"),
+        ("empty", "empty.hdf5: "),
+        ("nan", "episode_2/observations, row 0, column 1: expected a finite number of 32 bits, got nan"),
+        ("missing", "No such file"),
+    ):
+        message = refused(PRESET, *TINY_AGENT, "--train", f"{name}.hdf5", "--set", "data.robot=none", cwd=tmp_path)
+        assert message.startswith(f"{tmp_path / name}.hdf5: ")
+        assert said in message
+
+
+def test_files_of_another_robot_are_refused(sets, tmp_path):
+    file = Path(shutil.copyfile(set_file(sets), tmp_path / "mine.hdf5"))
+    message = refused(PRESET, *TINY_AGENT, "--train", file, "--set", "data.robot=walker2d", cwd=tmp_path)
+    assert message == f"{file}: states of 11 numbers, expected 17 for Walker2d"
+    walk = write_walk(tmp_path / "walk.hdf5")
+    message = refused(PRESET, *TINY_AGENT, "--train", walk, cwd=tmp_path)
+    assert message == f"{walk}: does not say which robot it is of; set data.robot to one, or to none"
+
+
+def test_predict_refuses_files_of_other_sizes(trained, tmp_path):
+    walk = write_walk(tmp_path / "walk.hdf5")
+    message = the_error(run("predict", trained, "--input", walk), "predict")
+    assert message == f"{walk}: states of 3 and actions of 2 numbers, expected 11 and 3 as in hopper-medium"
+    assert "standard input" in the_error(run("predict", trained, "--input", "-", text=""), "predict")
+
+
+def test_a_set_of_d4rl_is_looked_for_and_not_made(tmp_path):
+    message = refused("offline-rl/hopper-medium-v2", "--data", tmp_path, cwd=tmp_path)
+    assert "expected DIR/d4rl/hopper_medium-v2.hdf5, got none for DIR = " in message
+    assert str(tmp_path) in message
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_set_of_d4rl_has_its_targets_and_scores(sets, tmp_path):
+    place = tmp_path / "d4rl" / "hopper_medium-v2.hdf5"
+    place.parent.mkdir()
+    shutil.copyfile(set_file(sets), place)
+    arguments = (*TINY_AGENT, "--data", tmp_path, "--run", tmp_path / "run", "--no-report")
+    done(run("train", "offline-rl/hopper-medium-v2", *arguments))
+    facts, test = result(tmp_path / "run"), result(tmp_path / "run")["test"]
+    assert (facts["protocol"], facts["kept_last"]) == ("paper", True)
+    assert [target["target"] for target in test["rollouts"]["targets"]] == [3600, 1800]
+    assert test["normalised_score"] == max(test["score_at_3600"], test["score_at_1800"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--set", "run.refit=true"), "run.refit: this family of tasks has no refit"),
+        (
+            ("--set", "data.robot=hopper"),
+            "data.robot: hopper given without data.train; a set says which robot it is of",
+        ),
+        (
+            settings("model.agent=behaviour_cloning", "eval.context=episode"),
+            "eval.context: behaviour_cloning knows no context but window",
+        ),
+        (("--set", "model.steps=1001"), "model.steps: expected at most 1000, got 1001"),
+        (("--set", "data.best_share=0"), "data.best_share: expected more than 0, got 0"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_training(arguments, said, sets, tmp_path):
+    assert refused(PRESET, *arguments, "--data", sets, cwd=tmp_path) == said
+
+
+def test_sets_that_there_are_not_are_listed(tmp_path):
+    message = refused(PRESET, "--set", "data.set=hopper", cwd=tmp_path)
+    assert message.startswith("data.set: expected one of halfcheetah-random, ")
+    assert message.endswith('got "hopper"')
+
+
+def test_a_damaged_data_json_is_named(trained, tmp_path):
+    folder = shutil.copytree(trained, tmp_path / "run")
+    facts = json.loads((folder / "data.json").read_text())
+    for damage, said in (
+        ({"mean": facts["mean"][:-1]}, 'field "mean": expected 11 numbers, got 10'),
+        ({"robot": "ant"}, 'there is no robot "ant"'),
+        ({"normalisation": 3}, "normalisation"),
+    ):
+        (folder / "data.json").write_text(json.dumps(facts | damage))
+        message = the_error(run("eval", folder), "eval")
+        assert message.startswith(str(folder / "data.json"))
+        assert said in message
