@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/row_triangle.h"
 #include "analysis/truncated_svd.h"
 #include "base/random.h"
 
@@ -55,20 +56,19 @@ double energy_of(const KernelSvd& svd, const at::Tensor& values) {
 at::Tensor triangle_over_all(const KernelSvd& svd, Side side, const at::Tensor& table) {
   at::Tensor triangle;
   FeatureMaker(svd, side).give(table, /*in_double=*/true, [&](const at::Tensor& features) {
-    triangle = std::get<1>(at::linalg_qr(triangle.defined() ? at::cat({triangle, features}) : features, "r"));
+    triangle = row_triangle(triangle.defined() ? at::cat({triangle, features}) : features);
   });
   return triangle;
 }
 
 // The sampled decomposition says K = E Lambda^-1 R^T with features E and R. Its true singular vectors come from E = Q_e
-// T_e, R = Q_r T_r and the small matrix T_e Lambda^-1 T_r^T.
-void orthogonalise(KernelSvd& svd, const at::Tensor& rows, const at::Tensor& columns) {
+// T_e, R = Q_r T_r and the small matrix T_e Lambda^-1 T_r^T; the first `rank` of them stay.
+void orthogonalise(KernelSvd& svd, const at::Tensor& rows, const at::Tensor& columns, int64_t rank) {
   const at::Tensor lambda = svd.scaled_values();
   const at::Tensor inverse =
       at::where(lambda > kSmallestShare * lambda[0], lambda.reciprocal(), at::zeros_like(lambda));
   const at::Tensor of_left = triangle_over_all(svd, Side::left, rows);
   const at::Tensor of_right = svd.is_symmetric() ? of_left : triangle_over_all(svd, Side::right, columns);
-  const int64_t rank = svd.rank();
   const TruncatedSvd core = truncated_svd(at::mm(of_left * inverse, of_right.t()), rank);
   const at::Tensor turn_left = at::mm((of_right * inverse).t(), core.v) / std::sqrt(static_cast<double>(svd.columns));
   const at::Tensor turn_right = at::mm((of_left * inverse).t(), core.u) / std::sqrt(static_cast<double>(svd.rows));
@@ -81,6 +81,11 @@ void orthogonalise(KernelSvd& svd, const at::Tensor& rows, const at::Tensor& col
 
 int64_t sample_size(int64_t n, double share) {
   return std::clamp<int64_t>(std::llround(share * static_cast<double>(n)), 1, n);
+}
+
+int64_t extended_rank(int64_t rank, int64_t n, int64_t m) {
+  constexpr int64_t kMore = 16;
+  return std::min({2 * rank + kMore, n, m});
 }
 
 // Knuth's selection sampling: one pass, and the numbers come in order.
@@ -106,15 +111,16 @@ void solve_dual(KernelSvd& svd, const Rows& rows, const Rows& columns, const Nys
       svd.one_table ? svd.kept_rows : kept_of(svd, columns, sample_of(svd.columns, m, options.seed, kColumnSample));
   const at::Tensor values = kept_values(svd, rows);
   svd.energy = energy_of(svd, values);
-  TruncatedSvd found = truncated_svd(values, options.rank);
+  const bool is_mended = svd.sampled && options.orthogonal;
+  TruncatedSvd found = truncated_svd(values, is_mended ? extended_rank(options.rank, n, m) : options.rank);
   fix_signs(found.v, found.u);
   const double kept_n = static_cast<double>(n), kept_m = static_cast<double>(m);
   svd.singular_values =
       found.values * std::sqrt(static_cast<double>(svd.rows) / kept_n * (static_cast<double>(svd.columns) / kept_m));
   svd.left_weights = found.v / std::sqrt(kept_m);
   svd.right_weights = svd.is_symmetric() ? svd.left_weights : found.u / std::sqrt(kept_n);
-  if (svd.sampled && options.orthogonal) {
-    orthogonalise(svd, rows.values, columns.values.defined() ? columns.values : rows.values);
+  if (is_mended) {
+    orthogonalise(svd, rows.values, columns.values.defined() ? columns.values : rows.values, options.rank);
     fix_signs(svd.left_weights, svd.right_weights);
   }
 }

@@ -15,6 +15,9 @@ struct NystromOptions {
 /// So many of n are a share of it; at least 1.
 int64_t sample_size(int64_t n, double share);
 
+/// To find `rank` orthogonal vectors, more than that are extended from a block of n x m: directions mix on the way.
+int64_t extended_rank(int64_t rank, int64_t n, int64_t m);
+
 /// Numbers from 0 to n - 1, rising, each equally likely. `purpose` tells samples of one seed apart.
 at::Tensor sample_of(int64_t n, int64_t size, uint64_t seed, uint64_t purpose);
 

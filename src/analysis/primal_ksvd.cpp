@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "analysis/row_triangle.h"
 #include "analysis/truncated_svd.h"
 
 namespace primal::analysis {
@@ -42,7 +43,7 @@ at::Tensor gram_of(const FiniteFeatures& phi, const Rows& rows, at::ScalarType d
 at::Tensor feature_triangle(const FiniteFeatures& phi, const Rows& rows) {
   const int64_t p = phi.count(), size = rows_per_block(p);
   const auto take_in = [](at::Tensor& triangle, const at::Tensor& more) {
-    triangle = std::get<1>(at::linalg_qr(triangle.defined() ? at::cat({triangle, more}) : more, "r"));
+    triangle = row_triangle(triangle.defined() ? at::cat({triangle, more}) : more);
   };
   const auto add = [&](at::Tensor& triangle, int64_t first, int64_t count) {
     take_in(triangle, phi.of(rows.block(first, count, at::kDouble)));

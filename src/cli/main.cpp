@@ -67,7 +67,7 @@ void check_command(const CLI::App& app, Words words) {
 // Whether the command computes for so long that it pays to start the program anew.
 bool is_long(const CLI::App& app) {
   const std::string name = app.get_subcommands()[0]->get_name();
-  return name == "train" || name == "sweep";
+  return name == "train" || name == "sweep" || name == "ksvd";
 }
 
 }  // namespace

@@ -12,10 +12,10 @@
 namespace primal::tasks {
 
 struct KsvdRequest {
-  std::string rows, columns;  ///< tables; without columns the rows with themselves
-  std::string matrix;         ///< kernel values instead of tables
-  analysis::KernelSvdOptions options;
-  std::string output;           ///< folder; empty: nothing is written
+  std::string rows{}, columns{};  ///< tables; without columns the rows with themselves
+  std::string matrix{};           ///< kernel values instead of tables
+  analysis::KernelSvdOptions options{};
+  std::string output{};         ///< folder; empty: nothing is written
   bool as_safetensors = false;  ///< features; else CSV
   int64_t threads = 0;
 };
@@ -24,9 +24,9 @@ struct KsvdRequest {
 KsvdResult decompose_tables(const KsvdRequest& request);
 
 struct KsvdNewRows {
-  std::string model;          ///< file, or folder of decompose_tables
-  std::string rows, columns;  ///< one of them: of the first table, or of the second one
-  std::string output;         ///< .safetensors or CSV; empty: CSV to `taker`
+  std::string model{};            ///< file, or folder of decompose_tables
+  std::string rows{}, columns{};  ///< one of them: of the first table, or of the second one
+  std::string output{};           ///< .safetensors or CSV; empty: CSV to `taker`
   int64_t threads = 0;
 };
 

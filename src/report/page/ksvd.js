@@ -40,10 +40,12 @@ function energyChart(data) {
   });
 }
 
+/** Charts take points from left to right. */
 function featureChart(points, i) {
+  const order = points.x.map((_, at) => at).sort((a, b) => points.x[a] - points.x[b]);
   return chartFigure({
-    title: points.title, note: "Feature 2 over feature 1", xLabel: "feature 1", realX: true, yRange: { grace: "6%" },
-    series: [{ label: "feature 2", color: `series-${i + 1}`, x: points.x, y: points.y, dots: true }],
+    title: points.title, note: "Feature 2 over feature 1", xLabel: "feature 1", realX: true, xRange: { grace: "6%" }, yRange: { grace: "6%" },
+    series: [{ label: "feature 2", color: `series-${i + 1}`, x: order.map((at) => points.x[at]), y: order.map((at) => points.y[at]), dots: true }],
   });
 }
 
