@@ -3,71 +3,26 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/utils.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "environments/batch.h"
-#include "environments/recorded.h"
-#include "support/tensors.h"
 #include "tasks/offline_rl/animations.h"
-#include "tasks/offline_rl/small_agents.h"
+#include "tasks/offline_rl/played_hopper.h"
 
 namespace primal::tasks {
 namespace {
 
 using environments::Robot;
 using environments::Version;
-using tests::hopper_facts;
-using tests::small_agent;
+using tests::ConstantPolicy;
 using tests::small_cloning;
-using torch::Tensor;
+using RolloutsTest = tests::PlayedHopperTest;
 
 constexpr double kNoTarget = std::numeric_limits<double>::quiet_NaN();
 constexpr Normalisation kHundredths{.name = "this set", .random_return = 100, .expert_return = 300};
-
-/// Each action is a constant; keeps what it was shown.
-class ConstantPolicy : public Policy {
- public:
-  ConstantPolicy(double action, int64_t actions, bool takes_targets = true)
-      : action_(action), actions_(actions), takes_targets_(takes_targets) {}
-
-  torch::nn::Module& model() override { return nothing_; }
-  PolicyOutput forward(const models::DecisionWindows&) override { return {}; }
-  bool takes_targets() const override { return takes_targets_; }
-
-  struct Shown {
-    Tensor states, returns_to_go;
-    std::vector<int64_t> live;
-  };
-  std::vector<Shown> shown;
-
-  std::unique_ptr<Actor> actor(int64_t episodes, int64_t /*steps*/) override {
-    class ConstantActor : public Actor {
-     public:
-      ConstantActor(ConstantPolicy& policy, int64_t episodes) : policy_(policy), episodes_(episodes) {}
-      Tensor act(const Tensor& states, const Tensor& returns_to_go, const Tensor& live) override {
-        std::vector<int64_t> numbers(live.data_ptr<int64_t>(), live.data_ptr<int64_t>() + live.numel());
-        policy_.shown.push_back({states.clone(), returns_to_go.clone(), std::move(numbers)});
-        return at::full({episodes_, policy_.actions_}, policy_.action_);
-      }
-
-     private:
-      ConstantPolicy& policy_;
-      int64_t episodes_;
-    };
-    return std::make_unique<ConstantActor>(*this, episodes);
-  }
-
- private:
-  torch::nn::Module nothing_;
-  double action_;
-  int64_t actions_;
-  bool takes_targets_;
-};
 
 std::vector<PlayedEpisode> episodes_of(double target, const std::vector<double>& returns) {
   std::vector<PlayedEpisode> episodes;
@@ -115,21 +70,6 @@ TEST(RolloutEvaluation, WithoutATargetNamesNone) {
   EXPECT_DOUBLE_EQ(evaluation.also.at("score"), 50);
   EXPECT_DOUBLE_EQ(evaluation.score, 50);
 }
-
-class RolloutsTest : public tests::RobotTest {
- protected:
-  std::vector<PlayedEpisode> played(Policy& policy, const RolloutOrder& order) {
-    policy.model().eval();
-    return play(policy, facts, config, order);
-  }
-  std::unique_ptr<Policy> agent() {
-    torch::manual_seed(7);
-    return make_policy(config, 11, 3);
-  }
-
-  OfflineFacts facts = hopper_facts();
-  OfflineRlConfig config = small_agent();
-};
 
 TEST_F(RolloutsTest, EachTargetHasItsEpisodesWhichBeginAlike) {
   const auto policy = agent();
@@ -318,71 +258,6 @@ TEST_F(RolloutsTest, DetailsOfAPolicyWithoutTargetsComeBackToo) {
   EXPECT_TRUE(std::isnan(details.targets[0].target));
   EXPECT_EQ(details.targets[0].returns.size(), 3U);
   EXPECT_EQ(details.animations.size(), 3U);
-}
-
-class AnimationsTest : public RolloutsTest {
- protected:
-  // Three of the first target, whose returns are given, and three of another that earned more.
-  std::vector<PlayedEpisode> some_episodes(const std::vector<double>& returns) {
-    ConstantPolicy policy(0.5, 3);
-    auto episodes = played(policy, {.targets = {100, 50}, .episodes = std::ssize(returns), .keep_positions = true});
-    for (size_t i = 0; i < episodes.size(); ++i) {
-      episodes[i].earned = i < returns.size() ? returns[i] : 1e6;
-    }
-    return episodes;
-  }
-  static std::vector<std::string> titles(const std::vector<run::Animation>& animations) {
-    std::vector<std::string> titles;
-    for (const run::Animation& animation : animations) titles.push_back(animation.title);
-    return titles;
-  }
-};
-
-TEST_F(AnimationsTest, AreTheBestTheMedianAndTheWorstOfTheFirstTarget) {
-  const auto animations = animations_of(some_episodes({4, 9, -1, 7, 2}), Robot::hopper, Version::v4);
-  EXPECT_EQ(titles(animations), (std::vector<std::string>{"best", "median", "worst"}));
-  EXPECT_EQ(animations[0].earned, 9);
-  EXPECT_EQ(animations[1].earned, 4);
-  EXPECT_EQ(animations[2].earned, -1);
-  for (const run::Animation& animation : animations) EXPECT_EQ(animation.target, 100);
-}
-
-TEST_F(AnimationsTest, OfFewEpisodesAreFewer) {
-  const auto of = [&](const std::vector<double>& returns) {
-    return titles(animations_of(some_episodes(returns), Robot::hopper, Version::v4));
-  };
-  EXPECT_EQ(of({4, 9}), (std::vector<std::string>{"best", "worst"}));
-  EXPECT_EQ(of({4}), (std::vector<std::string>{"best"}));
-  EXPECT_TRUE(animations_of({}, Robot::hopper, Version::v4).empty());
-}
-
-TEST_F(AnimationsTest, WithoutPositionsThereAreNone) {
-  auto episodes = some_episodes({4, 9, 3});
-  for (PlayedEpisode& episode : episodes) episode.positions.clear();
-  EXPECT_TRUE(animations_of(episodes, Robot::hopper, Version::v4).empty());
-}
-
-TEST_F(AnimationsTest, FramesShowTheRobotWhereItWas) {
-  const auto episodes = some_episodes({4});
-  const run::Animation animation = animations_of(episodes, Robot::hopper, Version::v4).front();
-  const int64_t every = animation.frame_steps;
-  EXPECT_EQ(every, 5) << "of 8 ms";
-  EXPECT_NEAR(animation.frame_seconds, 0.04, 1e-12);
-  EXPECT_EQ(animation.steps, episodes[0].steps);
-  ASSERT_EQ(std::ssize(animation.frames), episodes[0].steps / every + 1);
-  environments::Environment robot(environments::simulator(Robot::hopper));
-  for (size_t i = 0; i < animation.frames.size(); ++i) {
-    const std::span positions = std::span(episodes[0].positions).subspan(i * static_cast<size_t>(every) * 6, 6);
-    robot.set_state(positions, std::vector<double>(6, 0.0));
-    const auto capsules = robot.capsules();
-    ASSERT_EQ(animation.frames[i].size(), 4 * capsules.size());
-    ASSERT_EQ(animation.radii.size(), capsules.size());
-    for (size_t j = 0; j < capsules.size(); ++j) {
-      EXPECT_EQ(animation.radii[j], capsules[j].radius);
-      EXPECT_EQ(animation.frames[i][4 * j], capsules[j].x1);
-      EXPECT_EQ(animation.frames[i][4 * j + 3], capsules[j].z2);
-    }
-  }
 }
 
 }  // namespace
