@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,8 @@ int list(const std::string& data, bool json) {
 }
 
 tasks::DataInfo info_of(const std::string& name, const data::SearchPath& path) {
-  for (const tasks::Family& family : tasks::families()) {
+  // The first family takes any file for its own: the others, which know theirs, come before it.
+  for (const tasks::Family& family : tasks::families() | std::views::reverse) {
     if (!family.data_info) continue;
     if (auto info = family.data_info(name, path)) return *std::move(info);
   }

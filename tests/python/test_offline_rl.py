@@ -235,6 +235,13 @@ def test_play_asks_for_what_it_is_told(trained, tmp_path):
     assert other["targets"] != told["targets"]
 
 
+def test_play_says_at_once_what_cannot_be(trained, tmp_path):
+    message = the_error(run("play", trained, "--target", "nan", "--output", tmp_path / "page.html"), "play")
+    assert message == "--target: expected a return within 1e+09 of 0, got nan"
+    message = the_error(run("play", trained, "--output", tmp_path / "none" / "page.html"), "play")
+    assert message == f"{tmp_path}/none/page.html: there is no folder {tmp_path}/none"
+
+
 def test_play_may_remember_whole_episodes(trained, tmp_path):
     arguments = ("play", trained, "--episodes", 1, "--json", "--output", tmp_path / "page.html")
     window, episode = (json.loads(done(run(*arguments, *extra))) for extra in ((), settings("eval.context=episode")))
@@ -288,6 +295,7 @@ def test_data_info_tells_of_a_set(sets):
     text = done(run("data", "info", PRESET, "--data", sets))
     assert text.startswith(f"{PRESET}\n{set_file(sets)}\n")
     assert re.search(rf"^  episodes +{told['episodes']}, {told['terminated']} of them ended by a fall$", text, re.M)
+    assert json.loads(done(run("data", "info", set_file(sets), "--json"))) == told, "the same of a file"
     listed = json.loads(done(run("data", "list", "--data", sets, "--json")))
     assert {"name": PRESET, "family": "offline_rl", "place": str(set_file(sets))} in listed
 

@@ -28,7 +28,8 @@ std::vector<int64_t> best_episodes(const data::Trajectories& trajectories, doubl
     return returns[static_cast<size_t>(a)] > returns[static_cast<size_t>(b)];
   };
   std::ranges::stable_sort(order, better);
-  const auto kept = std::ceil(share * static_cast<double>(order.size()));
+  constexpr double kRounding = 1e-9;  // 0.07 of 100 is 7, though the product is a little more
+  const auto kept = std::ceil(share * static_cast<double>(order.size()) - kRounding);
   order.resize(std::max<size_t>(1, static_cast<size_t>(kept)));
   std::ranges::sort(order);
   return order;

@@ -12,7 +12,20 @@
 
 namespace primal::tasks {
 
+namespace {
+
+void check_targets(const std::vector<double>& targets) {
+  constexpr double kMost = 1e9;  // far beyond any return, and far from what a float cannot hold
+  for (const double target : targets) {
+    if (std::abs(target) <= kMost) continue;
+    base::fail("--target", "expected a return within ", kMost, " of 0, got ", target);
+  }
+}
+
+}  // namespace
+
 PlayResult play(const PlayRequest& request) {
+  check_targets(request.targets);
   const Trained trained = open_trained(request.run, /*data=*/"", request.threads, request.set);
   auto* task = dynamic_cast<OfflineRlTask*>(trained.task.get());
   if (task == nullptr) {
