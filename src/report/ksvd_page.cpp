@@ -33,9 +33,11 @@ std::string ksvd_page(const KsvdPage& page) {
                          {"values", rounded_list(page.values)},
                          {"shares", rounded_list(page.shares)},
                          {"effectiveRank", rounded(page.effective_rank)},
-                         {"points", nlohmann::json::array()}};
-  for (const KsvdPage::Points& points : page.points) {
-    data["points"].push_back({{"title", points.title}, {"x", rounded_list(points.x)}, {"y", rounded_list(points.y)}});
+                         {"sides", nlohmann::json::array()}};
+  for (const KsvdPage::Side& side : page.sides) {
+    nlohmann::json features = nlohmann::json::array();
+    for (const std::vector<double>& feature : side.features) features.push_back(rounded_list(feature));
+    data["sides"].push_back({{"title", side.title}, {"features", features}});
   }
   return make_page(page.title + " · primal ksvd", summary_of(page), data);
 }

@@ -1,4 +1,4 @@
-// The page of `primal ksvd`: a spectrum, and what the first two features make of the rows.
+// The page of `primal ksvd`: a spectrum, and what the first features make of the rows.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ struct KsvdPage {
   std::vector<double> values, shares;
   double effective_rank = 0;
 
-  struct Points {
+  struct Side {
     std::string title;
-    std::vector<double> x, y;
+    std::vector<std::vector<double>> features;  ///< the first ones, of some rows: [feature][row]
   };
-  std::vector<Points> points;
+  std::vector<Side> sides;
 };
 
 /// One HTML file that needs nothing else, offline.

@@ -21,6 +21,7 @@ using analysis::KernelSvd;
 using analysis::Side;
 
 constexpr int64_t kMostPoints = 1000;  // of a picture
+constexpr int64_t kMostDrawn = 3;      // features
 
 template <typename T>
 std::span<const T> numbers(const at::Tensor& features) {
@@ -33,11 +34,10 @@ class PointsOfRows {
   explicit PointsOfRows(int64_t rows) : distance_((rows + kMostPoints - 1) / kMostPoints) {}
 
   void add(const at::Tensor& features) {
-    if (features.size(1) < 2) return;
+    points_.resize(static_cast<size_t>(std::min(features.size(1), kMostDrawn)));
     for (; next_ < row_ + features.size(0); next_ += distance_) {
       const at::Tensor row = features[next_ - row_];
-      points_.first.push_back(row[0].item<double>());
-      points_.second.push_back(row[1].item<double>());
+      for (size_t i = 0; i < points_.size(); ++i) points_[i].push_back(row[static_cast<int64_t>(i)].item<double>());
     }
     row_ += features.size(0);
   }
@@ -59,7 +59,7 @@ report::KsvdPage page_of(const KsvdResult& result) {
           .values = numbers_in(svd.singular_values),
           .shares = shares_of(svd),
           .effective_rank = analysis::effective_rank(numbers_in(svd.singular_values)),
-          .points = {}};
+          .sides = {}};
 }
 
 class KsvdFolder {
@@ -73,7 +73,7 @@ class KsvdFolder {
   void write_side(Side side, const at::Tensor& table, const char* title) {
     FeaturePoints points = write_feature_file(features_file(side), FeatureMaker(result_.svd, side), table,
                                               {.is_double = output_.in_double, .threads = output_.threads});
-    page_.points.push_back({.title = title, .x = std::move(points.first), .y = std::move(points.second)});
+    page_.sides.push_back({.title = title, .features = std::move(points)});
     result_.files.emplace_back(name_of(side), features_file(side));
   }
   void write_rest() {

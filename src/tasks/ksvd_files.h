@@ -12,12 +12,10 @@
 
 namespace primal::tasks {
 
-/// Two features of some rows, evenly chosen.
-struct FeaturePoints {
-  std::vector<double> first, second;
-};
+/// The first features, three at most, of some rows, evenly chosen: [feature][row].
+using FeaturePoints = std::vector<std::vector<double>>;
 
-/// Writes the features of a table as they are computed. Gives points for a picture; none if there is one feature only.
+/// Writes the features of a table as they are computed. Gives points for pictures.
 FeaturePoints write_features(const analysis::FeatureMaker& maker, const at::Tensor& table,
                              data::FeatureWriterOptions options, const data::FeatureWriter::Taker& taker);
 

@@ -254,7 +254,7 @@ def test_a_browser_draws_the_page(files, tmp_path):
     done(run("ksvd", "--rows", hostile, "--kernel", "sne", "--nystrom", "0.5", "--output", tmp_path / "out"))
     page = open_page(tmp_path / "out" / "report.html")
     assert page.problems() == []
-    assert page.tags["canvas"] == 4
+    assert page.tags["canvas"] == 6
     for text in ("<b>'&.csv", "Sne kernel", "Nystrom from 30 rows", "estimates from a sample", "Effective rank"):
         assert text in page.text
     done(run("ksvd", "--rows", hostile, "--rank", "1", "--output", tmp_path / "one"))

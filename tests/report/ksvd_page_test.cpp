@@ -19,15 +19,15 @@ primal::report::KsvdPage page_of(const std::string& title) {
           .values = {2, 1},
           .shares = {0.8, 0.2},
           .effective_rank = 1.9,
-          .points = {{.title = "Rows", .x = {0.5, 1}, .y = {2, 1.0 / 3}}}};
+          .sides = {{.title = "Rows", .features = {{0.5, 1}, {2, 1.0 / 3}}}}};
 }
 
-TEST(KsvdPage, HoldsTheSpectrumAndThePoints) {
+TEST(KsvdPage, HoldsTheSpectrumAndTheFeatures) {
   const nlohmann::json data = data_of(primal::report::ksvd_page(page_of("a.csv")));
   EXPECT_EQ(data["kind"], "ksvd");
   EXPECT_EQ(data["values"], nlohmann::json({2, 1}));
   EXPECT_EQ(data["shares"], nlohmann::json({0.8, 0.2}));
-  EXPECT_EQ(data["points"][0]["y"], nlohmann::json({2, 0.333333}));
+  EXPECT_EQ(data["sides"][0]["features"][1], nlohmann::json({2, 0.333333}));
   EXPECT_EQ(data["sampled"], false);
 }
 

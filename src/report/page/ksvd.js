@@ -1,4 +1,4 @@
-// Kernel SVD of tables: the spectrum, and the rows in the plane of their first two features.
+// Kernel SVD of tables: the spectrum, and the rows by their first features.
 "use strict";
 
 const sumOf = (list) => list.reduce((sum, value) => sum + (isNumber(value) ? value : 0), 0);
@@ -40,21 +40,28 @@ function energyChart(data) {
   });
 }
 
-/** Charts take points from left to right. */
-function featureChart(points, i) {
-  const order = points.x.map((_, at) => at).sort((a, b) => points.x[a] - points.x[b]);
+/** Feature number `at` + 2 over the one before it. Charts take points from left to right. */
+function featureChart({ title, features }, at, color) {
+  const [x, y] = [features[at], features[at + 1]];
+  const order = x.map((_, i) => i).sort((a, b) => x[a] - x[b]);
+  const [below, above] = [`feature ${at + 1}`, `feature ${at + 2}`];
   return chartFigure({
-    title: points.title, note: "Feature 2 over feature 1", xLabel: "feature 1", realX: true, xRange: { grace: "6%" }, yRange: { grace: "6%" },
-    series: [{ label: "feature 2", color: `series-${i + 1}`, x: order.map((at) => points.x[at]), y: order.map((at) => points.y[at]), dots: true }],
+    title, note: `${capital(above)} over ${below}`, xLabel: below, realX: true, xRange: { grace: "6%" }, yRange: { grace: "6%" },
+    series: [{ label: above, color, x: order.map((i) => x[i]), y: order.map((i) => y[i]), dots: true }],
   });
 }
 
+const featureCharts = (side, i) => side.features.slice(1).map((_, at) => featureChart(side, at, `series-${i + 1}`));
+
+function featuresSection(data) {
+  const charts = data.sides.flatMap(featureCharts);
+  if (charts.length === 0) return null;
+  const drawn = Math.max(...data.sides.map(({ features }) => features[0].length));
+  const lead = drawn < Math.max(data.rows, data.columns) ? `Up to ${whole(drawn)} rows of each table, evenly chosen.` : null;
+  return section("features", "Features", lead, element("div", { class: "grid" }, charts));
+}
+
 function ksvdSections(data) {
-  const shown = data.points.filter(({ x }) => x.length > 0);
-  const drawn = shown.length ? Math.max(...shown.map(({ x }) => x.length)) : 0;
-  return [ksvdTiles(data),
-    section("spectrum", "Spectrum", null, element("div", { class: "grid" }, screeChart(data), energyChart(data))),
-    shown.length ? section("features", "Features",
-      drawn < Math.max(data.rows, data.columns) ? `Up to ${whole(drawn)} rows of each table, evenly chosen.` : null,
-      element("div", { class: "grid" }, shown.map(featureChart))) : null].filter(Boolean);
+  const spectrum = section("spectrum", "Spectrum", null, element("div", { class: "grid" }, screeChart(data), energyChart(data)));
+  return [ksvdTiles(data), spectrum, featuresSection(data)].filter(Boolean);
 }
