@@ -66,10 +66,11 @@ class TrainingStep : public Job {
 
  private:
   torch::Tensor loss() {
+    const tasks::KsvdListener heard(kKsvd);
     const auto [logits, terms] = model_->forward(batch_);
     const torch::Tensor task = at::cross_entropy_loss(logits, right_);
     train::BatchLoss loss{.total = task, .task = task.item<double>(), .objective = {}};
-    tasks::add_ksvd(loss, terms, kKsvd);
+    tasks::add_ksvd(loss, terms, kKsvd, heard);
     return loss.total;
   }
 
