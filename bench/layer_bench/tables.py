@@ -10,6 +10,7 @@ from layer_bench.results import MEGABYTES, Measurement, Results, quotient
 
 ORDER = ("copy", "floor", "products", "eager", "compile", "softmax", "linear", "beside", "pass", "environment")
 TITLES = {"beside": "beside others", "compile": "torch.compile", "pass": "forward pass", "products": "all products"}
+NAMES_WIDTH = 34  # of the first column, at least
 OWN_TABLES = {"lra-table": arena_tables.table, "lra-growth": arena_tables.growth_table}
 LENGTH_NAMES = {
     "decode": "position",
@@ -41,9 +42,10 @@ def _case_table(results: Results, case: str) -> str:
         return OWN_TABLES[case](found, results.cases[case].get("notes", []))
     groups = {key: group for key, group in results.groups().items() if key[0] == case}
     others = [name for name in ORDER if any(name in group for group in groups.values())]
-    lines = [f"{case:<34}{'':>8}{'ours':>10}" + "".join(f"{TITLES.get(n, n):>15}" for n in others)]
+    width = max([NAMES_WIDTH, *(len(place(*key)) + 4 for key in groups)])
+    lines = [f"{case:<{width}}{'':>8}{'ours':>10}" + "".join(f"{TITLES.get(n, n):>15}" for n in others)]
     for key, group in groups.items():
-        lines += _group_rows(place(*key), group, others)
+        lines += _group_rows(place(*key).ljust(width - 2), group, others)
     about = results.cases[case]
     lines += [f"  note: {note}" for note in about.get("notes", [])]
     return "\n".join(lines) + "\n"
@@ -58,9 +60,9 @@ def _group_rows(name: str, group: dict[str, Measurement], others: Iterable[str])
         for other in others:
             value = quotient(getattr(group[other], figure), getattr(ours, figure)) if other in group else None
             cells += f"{'-':>15}" if value is None else f"{f'x {value:.2f}':>15}"
-        title = f"  {name}" if figure == "best" else ""
+        title = f"  {name if figure == 'best' else ' ' * len(name)}"
         label = figure if ours.repeats > 1 else ""
-        yield f"{title:<34}{label:>8}{quantity(getattr(ours, figure), ours.unit):>10}{cells}"
+        yield f"{title}{label:>8}{quantity(getattr(ours, figure), ours.unit):>10}{cells}"
 
 
 def goal_table(goals: list[Goal], sizes: str) -> str:
