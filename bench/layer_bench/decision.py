@@ -51,7 +51,7 @@ class RolloutSizes:
 
     agent: DecisionSizes = field(default_factory=lambda: DecisionSizes(width=128, feed_forward=512, rank=32))
     episodes: int = 10
-    rounds: int = 2  # that a process times
+    rounds: int = 3  # processes of each subject, in turn
 
 
 # At which every model is compared with eager PyTorch.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from layer_bench import decision_rollouts, decision_step
 from layer_bench.command import say
 from layer_bench.decision import EPISODE, MIXED, MODELS, PRIMAL_FORMER, TIME_LIMIT, WINDOW
+from layer_bench.decision_rollouts import Played
 from layer_bench.rounds import attempt, in_turn
 from layer_bench.step_program import NotMeasured
 from layer_bench.timing import Timing
@@ -52,23 +54,24 @@ def rollouts(run: Run) -> None:
     rounds = min(run.repeats, sizes.rounds)
     for model, sees in PLAYED:
         say(f"rollouts: {model}, {sees}, {sizes.episodes} episodes ...")
-        given = (model, sizes, run.threads, rounds)
-        _add(run, model, sees, "ours", partial(decision_rollouts.measure, *given, whole_episode=sees == EPISODE))
+        given = (model, sizes, run.threads)
+        calls = {"ours": partial(decision_rollouts.measure, *given, whole_episode=sees == EPISODE)}
         if (model, sees) == PLAYED[0]:
-            _add(run, model, sees, "eager", partial(decision_rollouts.measure_eager, *given))
+            calls["eager"] = partial(decision_rollouts.measure_eager, *given)
+        _add_played(run, f"{model}, {sees}", calls, rounds)
 
 
-def _add(run: Run, model: str, sees: str, subject: str, call: Any) -> None:
-    """The time of the environment is a subject of its own."""
-    made: dict[str, Any] | None = attempt(run, f"{model}, {sees}: {subject}", call)
-    if made is None:
-        return
-    sizes = run.sizes.rollouts
-    timings = {subject: Timing(tuple(made["seconds"]))}
-    environment = Timing(tuple(made["environment_seconds"]))
-    if subject == "ours":
-        timings["environment"] = environment
-    else:
-        share = environment.best / timings[subject].best
-        run.notes.append(f"{model}, {sees}: {subject}: {share:.1%} of its time is the simulator's")
-    run.add_times("rollouts", f"{model}, {sees}", sizes.episodes, timings, sizes.episodes * TIME_LIMIT)
+def _add_played(run: Run, what: str, calls: dict[str, Callable[[], Played]], rounds: int) -> None:
+    """The time of the environment in ours is a subject of its own."""
+    found: dict[str, list[Played]] = {subject: [] for subject in calls}
+    for _ in range(rounds):
+        for subject, call in calls.items():
+            played = attempt(run, f"{what}: {subject}", call)
+            found[subject] += [] if played is None else [played]
+    timings = {subject: Timing(tuple(one.seconds for one in made)) for subject, made in found.items() if made}
+    if found["ours"]:
+        timings["environment"] = Timing(tuple(one.of_environment for one in found["ours"]))
+    for played in found.get("eager", [])[:1]:
+        run.notes.append(f"{what}: eager: {played.of_environment / played.seconds:.1%} of its time is the simulator's")
+    episodes = run.sizes.rollouts.episodes
+    run.add_times("rollouts", what, episodes, timings, episodes * TIME_LIMIT)

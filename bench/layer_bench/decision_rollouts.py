@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -61,16 +61,24 @@ def play(agent: Agent, robot: cheetah.HalfCheetah) -> float:
     return of_robot
 
 
-def measure(model: str, sizes: RolloutSizes, threads: int, rounds: int, *, whole_episode: bool) -> dict[str, Any]:
-    """`seconds` and `environment_seconds` of each round."""
-    more = {"--play": True, "--whole-episode": whole_episode, "--episodes": sizes.episodes, "--steps": rounds}
-    return answer(model, sizes.agent, threads, more)
+@dataclass(frozen=True)
+class Played:
+    """All episodes of a case."""
+
+    seconds: float
+    of_environment: float  # seconds of these
 
 
-def measure_eager(model: str, sizes: RolloutSizes, threads: int, rounds: int) -> dict[str, Any]:
+def measure(model: str, sizes: RolloutSizes, threads: int, *, whole_episode: bool) -> Played:
+    more = {"--play": True, "--whole-episode": whole_episode, "--episodes": sizes.episodes, "--steps": 1}
+    made = answer(model, sizes.agent, threads, more)
+    return Played(made["seconds"][0], made["environment_seconds"][0])
+
+
+def measure_eager(model: str, sizes: RolloutSizes, threads: int) -> Played:
     """The same, of windows."""
     need_packages()
-    return in_fresh_process(_eager, model, sizes, threads, rounds)
+    return in_fresh_process(_eager, model, sizes, threads)
 
 
 def need_packages() -> None:
@@ -79,17 +87,14 @@ def need_packages() -> None:
         raise NotMeasured(f"this Python has no {name} (tools/requirements-robots.txt)")
 
 
-def _eager(model: str, sizes: RolloutSizes, threads: int, rounds: int) -> dict[str, Any]:
+def _eager(model: str, sizes: RolloutSizes, threads: int) -> Played:
     machine.set_up(threads)
     torch.manual_seed(1)
     agent, robot = Agent(DecisionTransformer(model, sizes.agent), sizes.agent.window), cheetah.HalfCheetah()
     play(agent, robot)
-    seconds, of_robot = [], []
-    for _ in range(rounds):
-        start = perf_counter()
-        of_robot.append(sum(play(agent, robot) for _ in range(sizes.episodes)))
-        seconds.append(perf_counter() - start)
-    return {"seconds": seconds, "environment_seconds": of_robot}
+    start = perf_counter()
+    of_robot = sum(play(agent, robot) for _ in range(sizes.episodes))
+    return Played(perf_counter() - start, of_robot)
 
 
 def check(model: str, sizes: DecisionSizes = CHECKED, *, whole_episode: bool = False) -> float:

@@ -127,7 +127,7 @@ def test_rollouts_are_left_out_in_one_line_without_a_simulator(monkeypatch):
 
 
 def test_ours_is_measured_where_only_this_python_has_no_simulator(monkeypatch):
-    made = {"seconds": [2.0], "environment_seconds": [0.5]}
+    made = decision_rollouts.Played(2.0, 0.5)
     monkeypatch.setattr(cheetah, "PACKAGES", ("no_such_package",))
     monkeypatch.setattr(decision_rollouts, "check", lambda model, whole_episode: 1e-6)
     monkeypatch.setattr(decision_rollouts, "measure", lambda *given, whole_episode: made)
