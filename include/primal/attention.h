@@ -32,6 +32,8 @@ enum class Padding {
 enum class Trace { raw, data_dependent };             ///< the trace is of We^T Wr, or of (We|X)^T (Wr|X)
 enum class LambdaForm { squared, softplus, exp };     ///< Lambda = lam^2 (published), softplus(lam), exp(lam)
 enum class Init { reference, per_head_orthonormal };  ///< of We and Wr: see docs/method.md
+/// Which scores make the output: e and r, e alone (right), r alone (left). The objective is of both all the same.
+enum class Projections { both, right, left };
 /// What a causal layer does with the past, before phi: means of q and k in which every token counts the same
 /// (published), or in which tokens fade with their age, at a learnt time scale per head (docs/method.md).
 enum class Memory { mean, decay };
@@ -52,6 +54,7 @@ struct PrimalAttentionOptions {
   Trace trace = Trace::raw;
   LambdaForm lambda = LambdaForm::squared;
   Init init = Init::reference;
+  Projections projections = Projections::both;
   Sampling sampling = Sampling::exact;
   Memory memory = Memory::mean;  ///< decay: causal layers only
   int64_t memory_tokens = 1024;  ///< longest time scale to begin with; log-spaced over the heads from 1 token to it

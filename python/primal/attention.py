@@ -27,6 +27,7 @@ _DEFAULTS = {
     "trace": "raw",
     "lambda_form": "squared",
     "init": "reference",
+    "projections": "both",
     "sampling": "exact",
     "implementation": "auto",
 }
@@ -77,6 +78,8 @@ class PrimalAttention(nn.Module):
         trace: of We^T Wr ("raw"), or of the data-dependent weights ("data_dependent").
         lambda_form: Lambda = lam^2 ("squared", published), softplus(lam) or exp(lam).
         init: of We and Wr: "reference" (published) or "per_head_orthonormal".
+        projections: which scores make the output: "both" (published), "right": e alone, "left": r alone. The KSVD terms
+            are of both all the same.
         sampling: which rows: "exact" (integers), or as integer linspace of PyTorch >= 2.0 ("linspace") or of PyTorch
             1.6 to 1.13 ("legacy") rounded, to compare with checkpoints of those.
         implementation: "auto": the operators of the C++ library; "plain": PyTorch's own functions, slower, for what the
@@ -108,6 +111,7 @@ class PrimalAttention(nn.Module):
         trace: Literal["raw", "data_dependent"] = "raw",
         lambda_form: Literal["squared", "softplus", "exp"] = "squared",
         init: Literal["reference", "per_head_orthonormal"] = "reference",
+        projections: Literal["both", "right", "left"] = "both",
         sampling: Literal["exact", "linspace", "legacy"] = "exact",
         implementation: Literal["auto", "plain"] = "auto",
         device: torch.device | str | None = None,
@@ -137,6 +141,7 @@ class PrimalAttention(nn.Module):
         check_choice("PrimalAttention", "trace", trace, ("raw", "data_dependent"))
         check_choice("PrimalAttention", "lambda_form", lambda_form, ("squared", "softplus", "exp"))
         check_choice("PrimalAttention", "init", init, ("reference", "per_head_orthonormal"))
+        check_choice("PrimalAttention", "projections", projections, ("both", "right", "left"))
         check_choice("PrimalAttention", "sampling", sampling, ("exact", "linspace", "legacy"))
         check_choice("PrimalAttention", "implementation", implementation, ("auto", "plain"))
         self.embed_dim, self.num_heads, self.rank = embed_dim, num_heads, rank
@@ -144,6 +149,7 @@ class PrimalAttention(nn.Module):
         self.feature_map, self.causal, self.data_dependent = feature_map, causal, data_dependent
         self.padding, self.trace, self.lambda_form = padding, trace, lambda_form
         self.init, self.sampling, self.implementation, self.bias = init, sampling, implementation, bias
+        self.projections = projections
 
         head_dim = embed_dim // num_heads
         features = _feature_width(feature_map, head_dim)
@@ -160,7 +166,7 @@ class PrimalAttention(nn.Module):
         self.register_parameter(
             "log_scale", nn.Parameter(torch.empty(num_heads, **factory)) if memory == "decay" else None
         )
-        self.score_proj = nn.Linear(2 * rank, head_dim, bias, **factory)
+        self.score_proj = nn.Linear(2 * rank if projections == "both" else rank, head_dim, bias, **factory)
         self.out_proj = nn.Linear(embed_dim, embed_dim, bias, **factory)
         self._reset_scores()
 
@@ -304,12 +310,24 @@ class PrimalAttention(nn.Module):
             self.we,
             self.wr,
             self.lambda_(),
-            self.score_proj.weight,
+            self._score_weight(),
             self.score_proj.bias,
             self.out_proj.weight,
             self.out_proj.bias,
             self.log_scale,
         )
+
+    def _score_weight(self) -> Tensor:
+        """[d, 2s], as the operators take it: scores that are not in the output have weights of zero."""
+        if self.projections == "both":
+            return self.score_proj.weight
+        return F.pad(self.score_proj.weight, (0, self.rank) if self.projections == "right" else (self.rank, 0))
+
+    def _from_scores(self, scores: Tensor) -> Tensor:
+        """score_proj, of those among the scores [..., 2s] that it sees."""
+        if self.projections == "both":
+            return self.score_proj(scores)  # type: ignore[no-any-return]
+        return self.score_proj(scores.chunk(2, -1)[self.projections == "left"])  # type: ignore[no-any-return]
 
     def _operands(
         self, query: Tensor, key: Tensor | None, masks: tuple[Tensor | None, Tensor | None]
@@ -355,7 +373,7 @@ class PrimalAttention(nn.Module):
                 expected = f"[{query.shape[0]}, N, {self.embed_dim}]"
                 raise ValueError(f"primal_attention: {name} must be [B, N, D] = {expected}, got {list(x.shape)}")
         maps = reference.Maps(
-            self.q_proj, self.k_proj, self.we, self.wr, self.lambda_(), self.score_proj, self.out_proj, self.log_scale
+            self.q_proj, self.k_proj, self.we, self.wr, self.lambda_(), self._from_scores, self.out_proj, self.log_scale
         )
         return reference.attention(query, key, maps, **self._reference_options(masks), past=past)
 

@@ -46,6 +46,10 @@ constexpr auto names_of(LambdaForm /*of*/) {
 constexpr auto names_of(Init /*of*/) {
   return base::Names<Init, 2>{{{"reference", Init::reference}, {"per_head", Init::per_head_orthonormal}}};
 }
+constexpr auto names_of(Projections /*of*/) {
+  return base::Names<Projections, 3>{
+      {{"both", Projections::both}, {"right", Projections::right}, {"left", Projections::left}}};
+}
 constexpr auto names_of(Sampling /*of*/) {
   return base::Names<Sampling, 3>{
       {{"exact", Sampling::exact}, {"linspace", Sampling::linspace}, {"legacy", Sampling::legacy}}};
@@ -66,6 +70,7 @@ void each_option(auto& visit, OptionsOf<nn::PrimalKindOptions> auto& o) {
   visit("trace", o.trace);
   visit("lambda", o.lambda);
   visit("init", o.init);
+  visit("projections", o.projections);
   visit("sampling", o.sampling);
   visit("memory", o.memory);
   visit("memory_tokens", o.memory_tokens);

@@ -46,6 +46,30 @@ const char* sampling_name(Sampling sampling) {
   throw Error("primal_attention: unknown sampling");
 }
 
+const char* projections_name(Projections projections) {
+  switch (projections) {
+    case Projections::both:
+      return "both";
+    case Projections::right:
+      return "right";
+    case Projections::left:
+      return "left";
+  }
+  throw Error("primal_attention: unknown projections");
+}
+
+int64_t output_scores(const PrimalAttentionOptions& o) {
+  return o.projections == Projections::both ? 2 * o.rank : o.rank;
+}
+
+// As the operators take it, [d, 2 s]: scores that are not in the output have weights of zero there.
+torch::Tensor score_weight(const PrimalAttentionImpl& m) {
+  const PrimalAttentionOptions& o = m.options();
+  if (o.projections == Projections::both) return m.score_proj->weight;
+  const bool has_e = o.projections == Projections::right;
+  return at::constant_pad_nd(m.score_proj->weight, {has_e ? 0 : o.rank, has_e ? o.rank : 0}, 0);
+}
+
 std::optional<torch::Tensor> bias_of(const torch::nn::Linear& linear) {
   return linear->bias.defined() ? std::optional(linear->bias) : std::nullopt;
 }
@@ -65,7 +89,7 @@ ops::AttentionArguments nn::attention_arguments(const PrimalAttentionImpl& m, co
           m.we,
           m.wr,
           m.lambda(),
-          m.score_proj->weight,
+          score_weight(m),
           bias_of(m.score_proj),
           m.out_proj->weight,
           bias_of(m.out_proj),
@@ -88,7 +112,7 @@ void PrimalAttentionImpl::reset() {
   };
   q_proj = linear("q_proj", o.width, o.width);
   k_proj = linear("k_proj", o.width, o.width);
-  score_proj = linear("score_proj", 2 * o.rank, head_width);
+  score_proj = linear("score_proj", output_scores(o), head_width);
   out_proj = linear("out_proj", o.width, o.width);
   const int64_t rows = has_data_dependent_weights(o) ? o.rows : find_feature_map(o.feature_map)->width(head_width);
   we = register_parameter("we", torch::empty({o.heads, rows, o.rank}));
@@ -158,6 +182,7 @@ void PrimalAttentionImpl::pretty_print(std::ostream& stream) const {
   if (o.trace != Trace::raw) stream << ", trace=data_dependent";
   if (o.lambda != LambdaForm::squared) stream << ", lambda=" << (o.lambda == LambdaForm::exp ? "exp" : "softplus");
   if (o.init != Init::reference) stream << ", init=per_head_orthonormal";
+  if (o.projections != Projections::both) stream << ", projections=" << projections_name(o.projections);
   if (o.sampling != Sampling::exact) stream << ", sampling=" << sampling_name(o.sampling);
   stream << ")";
 }

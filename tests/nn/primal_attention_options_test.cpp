@@ -212,9 +212,11 @@ TEST(PrimalAttention, PrintsTheOptionsThatAreNotTheirDefault) {
                      .trace = Trace::data_dependent,
                      .lambda = LambdaForm::softplus,
                      .init = Init::per_head_orthonormal,
+                     .projections = Projections::left,
                      .sampling = Sampling::legacy}),
             "primal::PrimalAttention(width=8, heads=2, rank=3, rows=4, feature_map=cosine, padding=ignore, bias=false, "
-            "trace=data_dependent, lambda=softplus, init=per_head_orthonormal, sampling=legacy)");
+            "trace=data_dependent, lambda=softplus, init=per_head_orthonormal, projections=left, "
+            "sampling=legacy)");
 }
 
 }  // namespace

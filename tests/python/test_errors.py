@@ -35,6 +35,7 @@ def refuses_shape(name, expected, got):
         ({"trace": "none"}, "trace must be one of raw, data_dependent, got 'none'"),
         ({"lambda_form": "raw"}, "lambda_form must be one of squared, softplus, exp, got 'raw'"),
         ({"init": "normal"}, "init must be one of reference, per_head_orthonormal, got 'normal'"),
+        ({"projections": "e"}, "projections must be one of both, right, left, got 'e'"),
         ({"sampling": "random"}, "sampling must be one of exact, linspace, legacy, got 'random'"),
     ],
     ids=str,
@@ -88,6 +89,7 @@ def test_repr_has_the_options_that_are_not_their_default():
         "trace": "data_dependent",
         "lambda_form": "exp",
         "init": "per_head_orthonormal",
+        "projections": "right",
         "sampling": "legacy",
         "implementation": "plain",
     }

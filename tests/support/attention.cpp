@@ -100,7 +100,10 @@ AttentionOutput plain_attention(const PrimalAttentionImpl& layer, const PlainFea
   const Tensor trace = o.trace == Trace::raw ? raw_trace : (we * wr).sum({1, 2, 3}) / o.heads;
   const Tensor e = torch::matmul(q_features, we), r = torch::matmul(k_features, wr);
   const Tensor beside = even_rows(r.transpose(1, 2), x.size(1)).transpose(1, 2);
-  const Tensor mixed = linear(layer.score_proj, torch::cat({e, beside}, -1));  // [B, H, N, d]
+  const Tensor scores = o.projections == Projections::both    ? torch::cat({e, beside}, -1)
+                        : o.projections == Projections::right ? e
+                                                              : beside;
+  const Tensor mixed = linear(layer.score_proj, scores);  // [B, H, N, d]
   const Tensor out = linear(layer.out_proj, mixed.transpose(1, 2).flatten(2));
   return {out, {half_mean_square(e, layer.lambda()), half_mean_square(r, layer.lambda()), trace.expand({x.size(0)})}};
 }

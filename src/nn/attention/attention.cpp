@@ -13,6 +13,10 @@ void check_options(const char* kind, const AttentionOptions& options) {
   if (!(o.dropout >= 0 && o.dropout < 1)) fail("dropout must be at least 0 and below 1, got ", o.dropout);
 }
 
+ValueMap Attention::value_map(const torch::Tensor& /*x*/, const std::optional<torch::Tensor>& /*padding*/) {
+  return {};
+}
+
 std::unique_ptr<AttentionState> Attention::initial_state(int64_t /*batch*/) const {
   fail("this kind cannot decode token by token");
 }

@@ -7,6 +7,7 @@
 
 #include <torch/nn/module.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,6 +26,7 @@ struct PrimalKindOptions {
   Trace trace = Trace::raw;
   LambdaForm lambda = LambdaForm::squared;
   Init init = Init::reference;
+  Projections projections = Projections::both;
   Sampling sampling = Sampling::exact;
   Memory memory = Memory::mean;
   int64_t memory_tokens = 1024;
@@ -114,6 +116,9 @@ struct AttentionResult {
   std::optional<KsvdTerms> terms{};  ///< of a primal attention
 };
 
+/// A v of each head, for values of any kind: [B, H, N, d] -> [B, H, N, d]. Linear in them, but for dropout.
+using ValueMap = std::function<torch::Tensor(const torch::Tensor& values)>;
+
 /// A state by the names of its parts, for a file.
 using StateTensors = std::map<std::string, torch::Tensor>;
 
@@ -150,6 +155,10 @@ class Attention {
 
   /// x: [B, N, D]; padding: [B, N] bool, true = padded
   virtual AttentionResult forward(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) = 0;
+
+  /// What the attention does to the values of its heads, between their projection and that of the output: its attention
+  /// matrix, which is never made. Values are float32, or float64 where x is. Empty: the kind mixes no values.
+  virtual ValueMap value_map(const torch::Tensor& x, const std::optional<torch::Tensor>& padding);
 
   /// Token-by-token decoding, equal to the full causal pass in evaluation mode. Both throw Error where there is none:
   /// for a kind that does not override them, and without options().causal.

@@ -17,6 +17,7 @@ PrimalAttentionOptions layer_options(const AttentionOptions& o) {
           .trace = o.primal.trace,
           .lambda = o.primal.lambda,
           .init = o.primal.init,
+          .projections = o.primal.projections,
           .sampling = o.primal.sampling,
           .memory = o.primal.memory,
           .memory_tokens = o.primal.memory_tokens};

@@ -1,6 +1,7 @@
 #include "nn/attention/softmax.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "primal/error.h"
 
@@ -62,18 +63,31 @@ torch::Tensor SoftmaxAttentionImpl::output(const torch::Tensor& mixed, const std
                                               : out_proj(merged.masked_fill(padded, 0));
 }
 
-torch::Tensor SoftmaxAttentionImpl::forward(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) {
+torch::Tensor SoftmaxAttentionImpl::mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
+                                          const std::optional<torch::Tensor>& padding) {
   const bool masked = padding && is_masked();
   std::optional<torch::Tensor> looked_at;
   if (masked && options_.causal) {
-    looked_at = looked_at_before(x.size(1), x.size(1), padding, x.device());
+    looked_at = looked_at_before(q.size(2), q.size(2), padding, q.device());
   } else if (masked) {
-    looked_at = is_masked_as_published() ? published_mask(*padding, x) : looked_at_anywhere(*padding);
+    looked_at = is_masked_as_published() ? published_mask(*padding, q) : looked_at_anywhere(*padding);
   }
-  return output(at::scaled_dot_product_attention(heads(q_proj(x)), heads(k_proj(x)), heads(v_proj(x)), looked_at,
-                                                 is_training() ? options_.dropout : 0.0,
-                                                 /*is_causal=*/options_.causal && !masked),
-                padding);
+  return at::scaled_dot_product_attention(q, k, v, looked_at, is_training() ? options_.dropout : 0.0,
+                                          /*is_causal=*/options_.causal && !masked);
+}
+
+torch::Tensor SoftmaxAttentionImpl::forward(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) {
+  return output(mixed(heads(q_proj(x)), heads(k_proj(x)), heads(v_proj(x)), padding), padding);
+}
+
+ValueMap SoftmaxAttentionImpl::value_map(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) {
+  const auto precise = [&](const torch::Tensor& y) {
+    return heads(y).to(y.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
+  };
+  return [this, q = precise(q_proj(x)), k = precise(k_proj(x)), padding](const torch::Tensor& values) {
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);  // it would round them
+    return mixed(q, k, values, padding);
+  };
 }
 
 torch::Tensor SoftmaxAttentionImpl::step(const torch::Tensor& tokens, KeyValueCache& past,
@@ -132,6 +146,10 @@ class SoftmaxKind : public Attention {
 
   AttentionResult forward(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) override {
     return {layer_->forward(x, padding)};
+  }
+
+  ValueMap value_map(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) override {
+    return layer_->value_map(x, padding);
   }
 
   std::unique_ptr<AttentionState> initial_state(int64_t batch) const override {

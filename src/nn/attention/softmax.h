@@ -24,6 +24,8 @@ class SoftmaxAttentionImpl : public torch::nn::Cloneable<SoftmaxAttentionImpl> {
   /// The next tokens of a causal layer, [B, T, D] -> [B, T, D]; past gets their keys and values. No dropout.
   torch::Tensor step(const torch::Tensor& tokens, KeyValueCache& past,
                      const std::optional<torch::Tensor>& padding = {});
+  /// See Attention::value_map(). It must not outlive the layer.
+  ValueMap value_map(const torch::Tensor& x, const std::optional<torch::Tensor>& padding);
   void reset() override;
 
   torch::nn::Linear q_proj{nullptr}, k_proj{nullptr}, v_proj{nullptr}, out_proj{nullptr};
@@ -32,6 +34,9 @@ class SoftmaxAttentionImpl : public torch::nn::Cloneable<SoftmaxAttentionImpl> {
   bool is_masked_as_published() const { return options_.masking == Masking::published; }
   bool is_masked() const { return options_.padding == Padding::respect || is_masked_as_published(); }
   torch::Tensor heads(const torch::Tensor& x) const;  // [B, N, D] -> [B, H, N, d]
+  // q, k, v: [B, H, N, d]
+  torch::Tensor mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
+                      const std::optional<torch::Tensor>& padding);
   torch::Tensor output(const torch::Tensor& mixed, const std::optional<torch::Tensor>& padding);
 
   AttentionOptions options_;

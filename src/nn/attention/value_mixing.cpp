@@ -69,13 +69,19 @@ torch::Tensor MixedValuesImpl::output(const torch::Tensor& mixed, const torch::T
                                               : out_proj(merged.masked_fill(padded, 0));
 }
 
+torch::Tensor MixedValuesImpl::mixed(const Heads& heads, const std::optional<torch::Tensor>& padding) {
+  const NoAutocast precise_products;
+  return mixing_->mix(*this, heads, counted(padding));
+}
+
 torch::Tensor MixedValuesImpl::forward(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) {
-  const Heads parts = heads(x);
-  const auto mixed = [&] {
-    const NoAutocast precise_products;
-    return mixing_->mix(*this, parts, counted(padding));
-  }();
-  return output(mixed, x, padding);
+  return output(mixed(heads(x), padding), x, padding);
+}
+
+ValueMap MixedValuesImpl::value_map(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) {
+  return [this, parts = heads(x), padding](const torch::Tensor& values) {
+    return mixed({.q = parts.q, .k = parts.k, .v = values}, padding);
+  };
 }
 
 torch::Tensor MixedValuesImpl::step(const torch::Tensor& tokens, Past& past,
@@ -129,6 +135,10 @@ class ValueMixingAttention : public Attention {
 
   AttentionResult forward(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) override {
     return {layer_->forward(x, padding)};
+  }
+
+  ValueMap value_map(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) override {
+    return layer_->value_map(x, padding);
   }
 
   std::unique_ptr<AttentionState> initial_state(int64_t batch) const override {

@@ -66,12 +66,15 @@ class MixedValuesImpl : public torch::nn::Cloneable<MixedValuesImpl> {
 
   /// The next tokens of a causal layer, [B, T, D] -> [B, T, D]
   torch::Tensor step(const torch::Tensor& tokens, Past& past, const std::optional<torch::Tensor>& padding = {});
+  /// See Attention::value_map(). It must not outlive the layer.
+  ValueMap value_map(const torch::Tensor& x, const std::optional<torch::Tensor>& padding);
   void reset() override;
 
   torch::nn::Linear q_proj{nullptr}, k_proj{nullptr}, v_proj{nullptr}, out_proj{nullptr};
 
  private:
   Heads heads(const torch::Tensor& x);
+  torch::Tensor mixed(const Heads& heads, const std::optional<torch::Tensor>& padding);
   std::optional<torch::Tensor> counted(const std::optional<torch::Tensor>& padding) const;
   torch::Tensor output(const torch::Tensor& mixed, const torch::Tensor& x, const std::optional<torch::Tensor>& padding);
 
