@@ -24,7 +24,7 @@ tasks::OfflineRlConfig agent_config(const DecisionSizes& sizes) {
   config.model.width = sizes.width;
   config.model.heads = sizes.heads;
   config.model.feed_forward = sizes.feed_forward;
-  config.model.rank = sizes.rank;
+  config.model.rank = {sizes.rank};
   config.model.steps = sizes.steps;
   config.model.dropout = sizes.dropout;
   config.model.attention_dropout = sizes.attention_dropout;

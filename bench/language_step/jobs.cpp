@@ -66,7 +66,7 @@ models::LanguageModel language_model(const LanguageSizes& sizes) {
   config.model.width = sizes.width;
   config.model.heads = sizes.heads;
   config.model.feed_forward = sizes.feed_forward;
-  config.model.rank = sizes.rank;
+  config.model.rank = {sizes.rank};
   config.model.dropout = sizes.dropout;
   config.model.norm_first = true;
   config.data.block = sizes.block;

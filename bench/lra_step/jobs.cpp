@@ -23,7 +23,7 @@ std::vector<nn::EncoderLayerOptions> layers_of(const JobOptions& options) {
   config.width = 64;
   config.heads = 2;
   config.feed_forward = 128;
-  config.rank = options.rank;
+  config.rank = {options.rank};
   config.norm_first = true;
   auto layers = tasks::layer_options(config, options.tokens);
   for (nn::EncoderLayerOptions& layer : layers) layer.attention.dropout = 0;

@@ -27,6 +27,7 @@ struct KindName {
   std::string operator()(const std::vector<std::string>*) const { return "a list of texts"; }
   std::string operator()(const SpanField&) const { return "a length such as \"5000 steps\" or \"100 epochs\""; }
   std::string operator()(const OldCount&) const { return "a whole number"; }
+  std::string operator()(const std::vector<int64_t>*) const { return "a whole number or a list of them"; }
   std::string operator()(const WordOrNumbers& field) const {
     return joined(field.words, ", ") + " or a list of numbers";
   }
@@ -86,6 +87,15 @@ struct FromText {
     *field.numbers = std::move(numbers);
     return true;
   }
+  bool operator()(std::vector<int64_t>* field) const {
+    std::vector<int64_t> numbers;
+    for (const std::string& part : split_at_commas(text)) {
+      if (!FromText{part}.number(numbers.emplace_back())) return false;
+    }
+    if (numbers.empty()) return false;
+    *field = std::move(numbers);
+    return true;
+  }
   bool operator()(const OldCount& field) const {
     int64_t count = 0;
     return number(count) && (*field.span = {count, field.unit}, true);
@@ -122,6 +132,14 @@ struct FromToml {
   }
   bool operator()(const OldCount& field) const {
     return node.is_integer() && (*field.span = {node.ref<int64_t>(), field.unit}, true);
+  }
+  bool operator()(std::vector<int64_t>* field) const {
+    if (node.is_integer()) return *field = {node.ref<int64_t>()}, true;
+    const toml::array* array = node.as_array();
+    if (!array || array->empty() || !array->is_homogeneous(toml::node_type::integer)) return false;
+    field->clear();
+    for (const toml::node& element : *array) field->push_back(element.ref<int64_t>());
+    return true;
   }
   bool operator()(std::vector<std::string>* field) const {
     const toml::array* array = node.as_array();
@@ -161,6 +179,11 @@ struct ToToml {
   std::string operator()(const Choice& field) const { return as_toml(field.get()); }
   std::string operator()(const SpanField& field) const { return as_toml(to_text(*field.span)); }
   std::string operator()(const OldCount& field) const { return std::to_string(field.span->count); }
+  std::string operator()(const std::vector<int64_t>* field) const {
+    std::vector<std::string> numbers;
+    for (const int64_t number : *field) numbers.push_back(std::to_string(number));
+    return numbers.size() == 1 ? numbers.front() : "[" + joined(numbers, ", ") + "]";
+  }
   std::string operator()(const WordOrNumbers& field) const {
     if (!field.word->empty()) return as_toml(*field.word);
     std::vector<std::string> numbers;
@@ -220,6 +243,9 @@ struct CheckRange {
 
   void operator()(const int64_t* field) const { check(static_cast<double>(*field), std::to_string(*field)); }
   void operator()(const double* field) const { check(*field, shown(*field)); }
+  void operator()(const std::vector<int64_t>* field) const {
+    for (const int64_t number : *field) (*this)(&number);
+  }
   void operator()(const SpanField& field) const {
     Range of_count = range;
     of_count.most = std::min(range.most, kLongestSpan);

@@ -96,10 +96,11 @@ inline Range count_from(double least) { return {.least = least, .most = 1e9}; }
 
 class Settings {
  public:
-  using Number = std::variant<int64_t*, double*, SpanField>;
+  /// A list of whole numbers: one of them may stand without brackets.
+  using Number = std::variant<int64_t*, double*, SpanField, std::vector<int64_t>*>;
   using Other = std::variant<bool*, std::string*, std::vector<std::string>*, Choice, WordOrNumbers>;
   using Target = std::variant<int64_t*, double*, bool*, std::string*, std::vector<std::string>*, Choice, SpanField,
-                              OldCount, WordOrNumbers>;
+                              OldCount, WordOrNumbers, std::vector<int64_t>*>;
 
   /// The field must outlive the settings. A stretch has at most 10^9 steps or epochs, whatever the range says.
   void add(std::string key, Number field, std::string help, Range range);

@@ -14,10 +14,13 @@ namespace primal::tasks {
 struct EncoderConfig {
   std::vector<std::string> layers = {"primal", "primal"};  ///< kinds of attention (nn/attention/kinds.h)
   int64_t width = 512, heads = 8, feed_forward = 2048;
-  int64_t rank = 30;
+  std::vector<int64_t> rank = {30};  ///< of all layers, or one for each
   int64_t rows = 0;  ///< 0 = rows_per_rank rank; never more than the longest sequence
   int64_t rows_per_rank = 10;
   std::string feature_map = "cosine";
+  bool data_dependent = true;  ///< causal layers are not, whatever this says
+  Projections projections = Projections::both;
+  LambdaForm lambda = LambdaForm::squared;
   double dropout = 0.1;
   bool norm_first = false;
   Padding padding = Padding::respect;
@@ -34,6 +37,9 @@ void add_settings(base::Settings& settings, EncoderConfig& config);
 
 /// Throws Error that names the key.
 void check(const EncoderConfig& config);
+
+/// s of a layer.
+int64_t rank_of(const EncoderConfig& config, size_t layer);
 
 /// tokens: the longest sequence.
 std::vector<nn::EncoderLayerOptions> layer_options(const EncoderConfig& config, int64_t tokens);

@@ -148,6 +148,33 @@ TEST_F(SettingsTest, AnOldNameIsReadAndNotWritten) {
             "--set: train.epochs: expected a whole number, got \"5 steps\"");
 }
 
+TEST_F(SettingsTest, OneNumberOrAListOfThem) {
+  std::vector<int64_t> ranks = {30};
+  settings.add("model.ranks", &ranks, "of layers", from_to(1, 100));
+  EXPECT_TRUE(contains(settings.toml(), "ranks = 30\n"));
+  settings.set("model.ranks", "12,7", "--set");
+  EXPECT_EQ(ranks, (std::vector<int64_t>{12, 7}));
+  const std::string text = settings.toml();
+  EXPECT_TRUE(contains(text, "ranks = [12, 7]\n")) << text;
+  settings.read_file(write("a.toml", "[model]\nranks = 5\n"));
+  EXPECT_EQ(ranks, (std::vector<int64_t>{5}));
+  settings.read_file(write("b.toml", "[model]\nranks = [3, 4, 5]\n"));
+  EXPECT_EQ(ranks, (std::vector<int64_t>{3, 4, 5}));
+  const auto refused = [&](const std::string& value) {
+    return error_of([&] { settings.set("model.ranks", value, "--set"); });
+  };
+  EXPECT_EQ(refused("1,x"), "--set: model.ranks: expected a whole number or a list of them, got \"1,x\"");
+  EXPECT_EQ(refused("1.5"), "--set: model.ranks: expected a whole number or a list of them, got \"1.5\"");
+  for (const char* bad : {"[]", "[1, \"two\"]", "2.5"}) {
+    const auto file = write("c.toml", std::string("[model]\nranks = ") + bad + "\n");
+    EXPECT_TRUE(contains(error_of([&] { settings.read_file(file); }), "c.toml:2: model.ranks: expected a whole number"))
+        << bad;
+  }
+  EXPECT_EQ(ranks, (std::vector<int64_t>{3, 4, 5}));
+  settings.set("model.ranks", "3,101", "--set");
+  EXPECT_EQ(error_of([&] { settings.check(); }), "model.ranks: expected at most 100, got 101");
+}
+
 TEST_F(SettingsTest, AWordOrNumbers) {
   std::string word = "none";
   std::vector<double> numbers;

@@ -190,7 +190,7 @@ def test_patience_ends_a_run_that_no_longer_gets_better(data, tmp_path):
 WRONG_SETTINGS = {
     "preset": (["uea/JapaneseVowel"], "did you mean uea/JapaneseVowels?"),
     "key": (["--set", "model.rang=3"], "unknown key model.rang; did you mean model.rank?"),
-    "type": (["--set", "model.rank=3.5"], 'model.rank: expected a whole number, got "3.5"'),
+    "type": (["--set", "model.rank=3.5"], 'model.rank: expected a whole number or a list of them, got "3.5"'),
     "choice": (["--set", "model.pooling=max"], 'model.pooling: expected one of flatten, mean, got "max"'),
     "list": (["--set", "model.layers=primal,hard"], 'window, reformer, got "hard"'),
     "range": (["--set", "model.heads=3"], "16 is not divisible by 3 heads"),
@@ -224,7 +224,7 @@ def test_a_wrong_variable_is_named(data, tmp_path):
     ("text", "message"),
     [
         ("[model]\nrank = = 3\n", ":2: "),
-        ("[model]\n\nrank = 'a'\n", ":3: model.rank: expected a whole number, got 'a'"),
+        ("[model]\n\nrank = 'a'\n", ":3: model.rank: expected a whole number or a list of them, got 'a'"),
         ("[model]\nrak = 3\n", ":2: unknown key model.rak; did you mean model.rank?"),
         ("base = 'bad.toml'\n", ": the chain of base files does not end"),
     ],

@@ -66,7 +66,7 @@ class LraFolderTest : public FolderTest {
     config.model.heads = 2;
     config.model.feed_forward = 16;
     config.model.hidden = 6;
-    config.model.rank = 3;
+    config.model.rank = {3};
     config.model.dropout = 0;
     config.model.norm_first = true;
     config.loss.reduction = KsvdReduction::batch_mean;

@@ -48,7 +48,7 @@ class TimeSeriesTest : public tests::FolderTest {
     config.model.width = 8;
     config.model.heads = 2;
     config.model.feed_forward = 16;
-    config.model.rank = 3;
+    config.model.rank = {3};
     config.train.length = base::epochs(2);
     config.run.threads = 1;
   }

@@ -38,7 +38,7 @@ inline tasks::OfflineRlConfig small_agent(const std::vector<std::string>& layers
   config.model.width = 8;
   config.model.heads = 2;
   config.model.feed_forward = 16;
-  config.model.rank = 3;
+  config.model.rank = {3};
   config.model.steps = 4;
   config.model.dropout = 0;
   config.model.norm_first = true;
