@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "cli/checks.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "primal/error.h"
 
 namespace primal::cli {
 
@@ -20,13 +22,26 @@ struct Options {
   std::vector<std::string> runs;
   tasks::KsvdAnalysisRequest ksvd;
   bool with_ksvd = false;
+  std::string output;
+  int64_t matrices = 0;
   bool json = false;
 };
 
-int run(Options& options) {
+// Known before hours of work, not after them.
+void check_page(const std::filesystem::path& page) {
+  const std::filesystem::path folder = page.has_parent_path() ? page.parent_path() : ".";
+  if (std::filesystem::is_directory(page)) throw Error("--output " + page.string() + ": is a folder");
+  if (!std::filesystem::is_directory(folder))
+    throw Error("--output " + page.string() + ": no folder " + folder.string());
+}
+
+int run(const CLI::App& command, Options& options) {
   options.request.runs.assign(options.runs.begin(), options.runs.end());
   if (options.with_ksvd) options.request.ksvd = options.ksvd;
+  if (command.count("--matrices") > 0) options.request.matrices = options.matrices;
+  if (!options.output.empty()) check_page(options.output);
   const std::vector<tasks::Analysis> analyses = tasks::analyze(options.request);
+  if (!options.output.empty()) write_page(analyses, options.output);
   if (options.json) {
     nlohmann::json json = nlohmann::json::array();
     for (const tasks::Analysis& analysis : analyses) json.push_back(to_json(analysis));
@@ -34,6 +49,7 @@ int run(Options& options) {
     return 0;
   }
   for (size_t i = 0; i < analyses.size(); ++i) print_text((i > 0 ? "\n" : "") + to_text(analyses[i]));
+  if (!options.output.empty()) print_text("\npage: " + options.output + "\n");
   return 0;
 }
 
@@ -44,6 +60,7 @@ void add_analyze(CLI::App& app, Command& chosen) {
   command->footer(
       "Examples:\n  primal analyze runs/mine\n  primal analyze runs/a runs/b --part test\n"
       "  primal analyze runs/mine --file other.csv --json\n"
+      "  primal analyze runs/softmax runs/primal --output spectra.html\n"
       "  primal analyze runs/mine --ksvd --twin runs/mine-without-eta");
   auto options = std::make_shared<Options>();
   tasks::AnalyzeRequest& request = options->request;
@@ -54,6 +71,14 @@ void add_analyze(CLI::App& app, Command& chosen) {
   command->add_option("--file", request.file, "examples of this file instead");
   command->add_option("--examples", request.examples, "the first so many; default: 32, fewer of long ones")
       ->check(at_least(1));
+  command
+      ->add_option("--matrices", options->matrices,
+                   "attention matrices of so many samples; default: 8, fewer of long ones")
+      ->check(at_least(0));
+  command->add_option("--longest", request.longest, "no attention matrix of more tokens; its cost is their cube")
+      ->check(at_least(1))
+      ->capture_default_str();
+  command->add_option("--output", options->output, "a page with the pictures, PAGE.html");
   command->add_option("--data", request.data, "folder to look for data sets first");
   command->add_option("--threads", request.threads, "default: as the run")->check(at_least(0));
   CLI::Option* ksvd = command->add_flag("--ksvd", options->with_ksvd,
@@ -68,7 +93,7 @@ void add_analyze(CLI::App& app, Command& chosen) {
       ->needs(ksvd)
       ->capture_default_str();
   command->add_flag("--json", options->json, "everything as JSON");
-  command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
+  command->callback([&chosen, command, options] { chosen = [command, options] { return run(*command, *options); }; });
 }
 
 }  // namespace primal::cli

@@ -13,8 +13,10 @@ namespace primal::cli {
 /// What main() runs after parsing.
 using Command = std::function<int()>;
 
+void add_ablate(CLI::App& app, Command& chosen);
 void add_analyze(CLI::App& app, Command& chosen);
 void add_bench(CLI::App& app, Command& chosen);
+void add_convert(CLI::App& app, Command& chosen);
 void add_data(CLI::App& app, Command& chosen);
 void add_data_make(CLI::App& data, Command& chosen);
 void add_eval(CLI::App& app, Command& chosen);

@@ -67,7 +67,7 @@ void check_command(const CLI::App& app, Words words) {
 // Whether the command computes for so long that it pays to start the program anew.
 bool is_long(const CLI::App& app) {
   const std::string name = app.get_subcommands()[0]->get_name();
-  return name == "train" || name == "sweep" || name == "ksvd";
+  return name == "train" || name == "sweep" || name == "convert" || name == "ablate" || name == "ksvd";
 }
 
 }  // namespace
@@ -83,6 +83,8 @@ int main(int argc, char** argv) {
   primal::cli::add_analyze(app, chosen);
   primal::cli::add_report(app, chosen);
   primal::cli::add_sweep(app, chosen);
+  primal::cli::add_convert(app, chosen);
+  primal::cli::add_ablate(app, chosen);
   primal::cli::add_data(app, chosen);
   primal::cli::add_bench(app, chosen);
   primal::cli::add_generate(app, chosen);

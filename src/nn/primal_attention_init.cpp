@@ -24,7 +24,7 @@ void init_lambda(torch::Tensor& lam, LambdaForm form) {
   if (form == LambdaForm::squared) return;
   // log and the inverse of softplus have no finite value at 0.
   const torch::Tensor lambda = lam.square().clamp_min(1e-6);
-  lam.copy_(form == LambdaForm::exp ? lambda.log() : lambda.expm1().log());
+  lam.copy_(lam_of(lambda, form));
 }
 
 void init_log_scale(torch::Tensor& log_scale, int64_t longest) {
@@ -45,6 +45,18 @@ torch::Tensor lambda_of(const torch::Tensor& lam, LambdaForm form) {
       return at::softplus(lam);
     case LambdaForm::exp:
       return lam.exp();
+  }
+  throw Error("primal_attention: unknown form of Lambda");
+}
+
+torch::Tensor lam_of(const torch::Tensor& lambda, LambdaForm form) {
+  switch (form) {
+    case LambdaForm::squared:
+      return lambda.sqrt();
+    case LambdaForm::softplus:
+      return lambda + at::log(-at::expm1(-lambda));  // exp(Lambda) may be too large
+    case LambdaForm::exp:
+      return lambda.log();
   }
   throw Error("primal_attention: unknown form of Lambda");
 }

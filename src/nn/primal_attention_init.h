@@ -20,5 +20,7 @@ void init_log_scale(torch::Tensor& log_scale, int64_t longest);
 
 /// Lambda from its parameter.
 torch::Tensor lambda_of(const torch::Tensor& lam, LambdaForm form);
+/// The way back. lambda: positive
+torch::Tensor lam_of(const torch::Tensor& lambda, LambdaForm form);
 
 }  // namespace primal::nn

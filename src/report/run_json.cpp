@@ -7,6 +7,7 @@
 #include "analysis/findings.h"
 #include "base/statistics.h"
 #include "report/case_json.h"
+#include "report/matrix_json.h"
 #include "report/page.h"
 #include "report/rollout_json.h"
 #include "report/text_json.h"
@@ -186,17 +187,6 @@ Json time_scales_json(const run::TimeScales& memory) {
   return {{"layer", memory.layer}, {"memory", memory.memory}, {"share", share}, {"tokens", tokens}};
 }
 
-Json findings_json(const run::Run& run) {
-  Json list = Json::array();
-  for (const analysis::Finding& finding : analysis::findings(analysis::facts_of(run))) {
-    list.push_back({{"severity", finding.severity == analysis::Severity::warning ? "warning" : "note"},
-                    {"title", finding.title},
-                    {"text", finding.text},
-                    {"advice", finding.advice}});
-  }
-  return list;
-}
-
 /// The set, or the file that took its place; "" if the configuration has neither.
 std::string data_of(const run::Config& config) {
   const std::string file = config.find_text("data.train").value_or("");
@@ -229,9 +219,25 @@ std::string title_of(const run::Run& run) {
   return data.empty() ? run.name : data;
 }
 
+Json layers_json(const run::Spectra& spectra) {
+  Json layers = Json::array();
+  for (const auto& layer : spectra.layers) layers.push_back(layer_json(layer));
+  return layers;
+}
+
+Json findings_json(const std::vector<analysis::Finding>& findings) {
+  Json list = Json::array();
+  for (const analysis::Finding& finding : findings) {
+    list.push_back({{"severity", finding.severity == analysis::Severity::warning ? "warning" : "note"},
+                    {"title", finding.title},
+                    {"text", finding.text},
+                    {"advice", finding.advice}});
+  }
+  return list;
+}
+
 Json run_json(const run::Run& run, const std::string& name) {
-  Json layers = Json::array(), memories = Json::array();
-  for (const auto& layer : run.spectra.layers) layers.push_back(layer_json(layer));
+  Json memories = Json::array();
   for (const auto& memory : run.spectra.time_scales) memories.push_back(time_scales_json(memory));
   return {{"name", name},
           {"directory", run.directory.string()},
@@ -242,10 +248,11 @@ Json run_json(const run::Run& run, const std::string& name) {
           {"validation", evaluations_json(run.metrics.split("validation"))},
           {"test", evaluations_json(run.metrics.split("test"))},
           {"result", run.result ? result_json(*run.result) : Json()},
-          {"layers", layers},
+          {"layers", layers_json(run.spectra)},
+          {"matrices", matrices_json(run.spectra)},
           {"timeScales", memories},
           {"spectraOf", run.spectra.what},
-          {"findings", findings_json(run)},
+          {"findings", findings_json(analysis::findings(analysis::facts_of(run)))},
           {"config", run.config.text}};
 }
 

@@ -51,6 +51,8 @@ nlohmann::json to_json(const Spectra& spectra) {
   }
   nlohmann::json json = {{"layers", std::move(list)}};
   for (const TimeScales& scales : spectra.time_scales) json["time_scales"].push_back(scales_json(scales));
+  for (const MatrixFacts& facts : spectra.matrices) json["matrices"].push_back(to_json(facts));
+  if (!spectra.matrices_of.empty()) json["matrices_of"] = spectra.matrices_of;
   if (!spectra.what.empty()) json["what"] = spectra.what;
   if (!spectra.failure.empty()) json["failure"] = spectra.failure;
   return json;
@@ -59,8 +61,13 @@ nlohmann::json to_json(const Spectra& spectra) {
 Spectra parse_analysis(std::string_view text, const std::string& file) {
   const nlohmann::json json = base::parse_object(text, file);
   const base::Fields fields(json, file);
-  Spectra spectra{.what = fields.text_if_any("what"), .failure = fields.text_if_any("failure")};
+  Spectra spectra{.matrices_of = fields.text_if_any("matrices_of"),
+                  .what = fields.text_if_any("what"),
+                  .failure = fields.text_if_any("failure")};
   for (const base::Fields& object : fields.objects("layers")) spectra.layers.push_back(layer_facts(object));
+  if (json.contains("matrices")) {  // earlier versions did not look at them
+    for (const base::Fields& object : fields.objects("matrices")) spectra.matrices.push_back(matrix_facts(object));
+  }
   if (!json.contains("time_scales")) return spectra;  // no layer has a memory
   for (const base::Fields& object : fields.objects("time_scales")) {
     spectra.time_scales.push_back({object.text("layer"), object.text("memory"), object.numbers_if_any("tokens")});

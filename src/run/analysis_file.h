@@ -1,4 +1,5 @@
-// analysis.json: the spectra of a run's primal layers, and the time scales that its layers have learnt.
+// analysis.json: the spectra of a run's primal layers, of the matrices of all its layers, and the time scales that they
+// have learnt.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "run/matrix_facts.h"
 
 namespace primal::run {
 
@@ -33,8 +36,10 @@ struct TimeScales {
 struct Spectra {
   std::vector<LayerFacts> layers{};
   std::vector<TimeScales> time_scales{};
-  std::string what{};     ///< the data: "JapaneseVowels TRAIN, 32 series"; earlier files do not say
-  std::string failure{};  ///< why there are no layers, if they could not be computed
+  std::vector<MatrixFacts> matrices{};  ///< one per layer; empty: not looked at
+  std::string matrices_of{};            ///< which samples: "the first 8 samples of a layer"
+  std::string what{};                   ///< the data: "JapaneseVowels TRAIN, 32 series"; earlier files do not say
+  std::string failure{};                ///< why there are no layers, if they could not be computed
 };
 
 nlohmann::json to_json(const Spectra& spectra);

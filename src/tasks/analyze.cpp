@@ -5,13 +5,18 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/findings.h"
+#include "analysis/matrix_spectrum.h"
 #include "analysis/spectrum.h"
 #include "analysis/time_scales.h"
+#include "base/atomic_file.h"
 #include "base/format.h"
 #include "base/names.h"
 #include "base/text.h"
 #include "primal/error.h"
+#include "report/analysis_page.h"
+#include "report/comparison.h"
 #include "run/run.h"
+#include "tasks/matrix_tables.h"
 #include "tasks/trained.h"
 #include "tasks/watch.h"
 
@@ -29,6 +34,20 @@ DataChoice choice_of(const AnalyzeRequest& request) {
   return choice;
 }
 
+analysis::MatrixLimits limits_of(const AnalyzeRequest& request) {
+  analysis::MatrixLimits limits{.longest = request.longest};
+  if (request.matrices) limits.samples = *request.matrices, limits.tokens = 0;
+  return limits;
+}
+
+void add_matrices(Task& task, const DataChoice& choice, const AnalyzeRequest& request, run::Spectra& spectra) {
+  const analysis::MatrixLimits limits = limits_of(request);
+  if (limits.samples == 0) return;
+  spectra.matrices = analysis::matrix_spectra(
+      task.model(), [&] { task.forward(choice); }, limits);
+  if (!spectra.matrices.empty()) spectra.matrices_of = analysis::describe(limits);
+}
+
 Analysis analyze_one(const std::filesystem::path& folder, const AnalyzeRequest& request) {
   const Trained trained = open_trained(folder, request.data, request.threads);
   Task& task = *trained.task;
@@ -36,6 +55,7 @@ Analysis analyze_one(const std::filesystem::path& folder, const AnalyzeRequest& 
   Analysis result{.run = folder, .spectra = {}, .findings = {}};
   result.spectra.layers = analysis::spectrum_of(task.model(), [&] { task.forward(choice); });
   result.spectra.time_scales = analysis::time_scales_of(task.model());
+  add_matrices(task, choice, request, result.spectra);
   result.spectra.what = trained.resolved.config->model_name() + " on " + task.describe(choice);
   run::Run run = run::load_run(folder);
   run.spectra = result.spectra;
@@ -119,11 +139,12 @@ std::vector<Analysis> analyze(const AnalyzeRequest& request) {
 std::string to_text(const Analysis& analysis) {
   std::string text = analysis.run.string() + ": " + analysis.spectra.what + "\n";
   if (analysis.spectra.layers.empty()) {
-    text += "no layer has Primal-Attention: there is no spectrum to show\n";
+    text += "no layer has Primal-Attention: there are no scores to show\n";
   } else {
     text += layer_table(analysis.spectra.layers);
     for (const run::LayerFacts& layer : analysis.spectra.layers) text += spectrum_table(layer);
   }
+  text += matrix_table(analysis.spectra);
   text += time_scale_table(analysis.spectra.time_scales);
   if (analysis.ksvd) text += to_text(*analysis.ksvd);
   text += analysis.findings.empty() ? "\nno known sign of failure\n" : "\n";
@@ -144,8 +165,27 @@ nlohmann::json to_json(const Analysis& analysis) {
                                 {"text", finding.text},
                                 {"advice", finding.advice}});
   }
+  if (!analysis.spectra.matrices.empty()) json["rank_advice"] = rank_advice_json(analysis.spectra);
   if (analysis.ksvd) json["ksvd"] = to_json(*analysis.ksvd);
   return json;
+}
+
+void write_page(const std::vector<Analysis>& analyses, const std::filesystem::path& output) {
+  std::vector<run::Run> runs;
+  for (const Analysis& analysis : analyses) runs.emplace_back().directory = analysis.run;
+  const std::vector<std::string> names = report::short_names(runs);
+  report::AnalysisPage page;
+  for (size_t i = 0; i < analyses.size(); ++i) {
+    const Analysis& analysis = analyses[i];
+    page.runs.push_back({.name = names[i],
+                         .directory = analysis.run.string(),
+                         .spectra = analysis.spectra,
+                         .findings = analysis.findings,
+                         .ksvd = analysis.ksvd ? ksvd_tables(*analysis.ksvd) : std::vector<report::KsvdTable>{},
+                         .changed = analysis.ksvd && analysis.ksvd->changed ? changed_table(*analysis.ksvd->changed)
+                                                                            : report::ChangedTable{}});
+  }
+  base::write_file_atomically(output, report::analysis_page(page));
 }
 
 }  // namespace primal::tasks

@@ -21,6 +21,9 @@ struct AnalyzeRequest {
   int64_t examples = 0;                     ///< 0: as a run itself does, 32, or fewer of long ones
   std::string data;                         ///< --data
   int64_t threads = 0;
+  std::optional<int64_t>
+      matrices{};          ///< samples of a layer whose matrices are looked at; nothing: 8, fewer of long ones
+  int64_t longest = 2048;  ///< attention matrices of more tokens are not made
   std::optional<KsvdAnalysisRequest> ksvd{};  ///< nothing: not asked for
 };
 
@@ -35,8 +38,12 @@ struct Analysis {
 /// written.
 std::vector<Analysis> analyze(const AnalyzeRequest& request);
 
-/// Tables: rank, effective ranks, Lambda and the first singular values of each layer, then the findings.
+/// Tables: rank, effective ranks, Lambda and the first singular values of each layer, its matrix and the rank that it
+/// needs, then the findings.
 std::string to_text(const Analysis& analysis);
 nlohmann::json to_json(const Analysis& analysis);
+
+/// One HTML file that opens offline: all of it in pictures. analyses: at least one
+void write_page(const std::vector<Analysis>& analyses, const std::filesystem::path& output);
 
 }  // namespace primal::tasks

@@ -1,6 +1,7 @@
 #include "tasks/analyze_ksvd.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -49,11 +50,20 @@ std::vector<KsvdLayer> twin_layers(const fs::path& twin, const DataChoice& choic
   return layers_of(*opened.task, choice, 1);
 }
 
-std::string spread_text(const Spread& spread) {
-  if (spread.count() == 0) return "-";
-  std::string text = base::printed("%.3g", spread.mean());
-  if (spread.count() > 1) text += base::printed(" +- %.2g", spread.deviation());
-  return text;
+using report::KsvdTable;
+
+// Measures that never leave 0 to 1.
+constexpr std::array kShares{analysis::Measure::direction,  analysis::Measure::ineffective,
+                             analysis::Measure::overlap_e,  analysis::Measure::overlap_r,
+                             analysis::Measure::subspace_e, analysis::Measure::subspace_r,
+                             analysis::Measure::energy};
+
+KsvdTable::Cell spread_cell(const Spread& spread) {
+  KsvdTable::Cell cell{.text = "-", .mean = spread.mean(), .deviation = spread.deviation()};
+  if (spread.count() == 0) return cell;
+  cell.text = base::printed("%.3g", spread.mean());
+  if (spread.count() > 1) cell.text += base::printed(" +- %.2g", spread.deviation());
+  return cell;
 }
 
 // One of the columns of a table: weights that were measured, and the kernel of the model that has them.
@@ -84,11 +94,11 @@ std::string row(const std::string& label, const std::string& wanted, const std::
   return text + "\n";
 }
 
-template <typename Cell>
-std::vector<std::string> cells(const std::vector<Column>& columns, const Cell& cell) {
-  std::vector<std::string> texts;
-  for (const Column& column : columns) texts.push_back(cell(column));
-  return texts;
+template <typename Make>
+std::vector<KsvdTable::Cell> cells(const std::vector<Column>& columns, const Make& make) {
+  std::vector<KsvdTable::Cell> made;
+  for (const Column& column : columns) made.push_back(make(column));
+  return made;
 }
 
 size_t pairs_for(const std::vector<double>& explained, double share) {
@@ -100,38 +110,62 @@ double explained_by(const analysis::KernelFacts& kernel, int64_t pairs) {
   return kernel.explained[static_cast<size_t>(std::min(pairs, std::ssize(kernel.explained)) - 1)];
 }
 
-std::string kernel_rows(const std::vector<Column>& columns, int64_t rank) {
-  const auto of_kernel = [&](const auto& text) {
-    return cells(columns, [&](const Column& column) {
-      return column.kernel == nullptr || column.kernel->explained.empty() ? std::string("-") : text(*column.kernel);
-    });
+void add_kernel_rows(const std::vector<Column>& columns, int64_t rank, KsvdTable& table) {
+  const auto add = [&](const char* label, const auto& value, const auto& text) {
+    table.rows.push_back({label, "", false, cells(columns, [&](const Column& column) -> KsvdTable::Cell {
+                            if (column.kernel == nullptr || column.kernel->explained.empty()) return {.text = "-"};
+                            const double number = value(*column.kernel);
+                            return {.text = text(number), .mean = number};
+                          })});
   };
   using analysis::KernelFacts;
-  return row("kernel: effective rank", "",
-             of_kernel([](const KernelFacts& kernel) { return base::printed("%.2f", kernel.effective_rank); })) +
-         row("kernel: energy of best s", "",
-             of_kernel([&](const KernelFacts& kernel) { return base::format_percent(explained_by(kernel, rank)); })) +
-         row("kernel: pairs for 90 %", "", of_kernel([](const KernelFacts& kernel) {
-               return std::to_string(pairs_for(kernel.explained, kMostEnergy));
-             }));
+  add(
+      "kernel: effective rank", [](const KernelFacts& kernel) { return kernel.effective_rank; },
+      [](double number) { return base::printed("%.2f", number); });
+  add(
+      "kernel: energy of best s", [&](const KernelFacts& kernel) { return explained_by(kernel, rank); },
+      [](double number) { return base::format_percent(number); });
+  add(
+      "kernel: pairs for 90 %",
+      [](const KernelFacts& kernel) { return static_cast<double>(pairs_for(kernel.explained, kMostEnergy)); },
+      [](double number) { return base::format_digits(number, 6); });
 }
 
-std::string layer_table(const KsvdAnalysis& analysis, size_t index) {
+KsvdTable table_of(const KsvdAnalysis& analysis, size_t index) {
   const KsvdLayer& layer = analysis.trained[index];
   const std::vector<Column> columns = columns_of(analysis, index);
-  std::string text =
-      base::printed("\n%s as a kernel SVD: s = %ld, %s, %ld features, heads %ld, samples %ld\n", layer.name.c_str(),
-                    layer.rank, layer.rows > 0 ? base::printed("%ld rows", layer.rows).c_str() : "no sampled rows",
-                    layer.features, layer.heads, layer.samples);
-  text += row("", "KSVD", cells(columns, [](const Column& column) { return std::string(column.title); }));
+  KsvdTable table{
+      .layer = layer.name,
+      .about = base::printed("s = %ld, %s, %ld features, heads %ld, samples %ld", layer.rank,
+                             layer.rows > 0 ? base::printed("%ld rows", layer.rows).c_str() : "no sampled rows",
+                             layer.features, layer.heads, layer.samples),
+      .verdict = analysis.verdicts[index].text,
+      .grade = std::string(analysis::grade_name(analysis.verdicts[index].grade))};
+  for (const Column& column : columns) {
+    table.columns.emplace_back(column.title);
+    table.explained.push_back(column.kernel == nullptr ? std::vector<double>{} : column.kernel->explained);
+  }
   for (const MeasureFacts& facts : analysis::measure_facts()) {
     const std::string wanted = std::isnan(facts.of_ksvd) ? "" : base::format_digits(facts.of_ksvd, 1);
-    text += row(std::string(facts.label), wanted,
-                cells(columns, [&](const Column& column) { return spread_text(column.weights->of(facts.measure)); }));
+    table.rows.push_back(
+        {std::string(facts.label), wanted, std::ranges::find(kShares, facts.measure) != kShares.end(),
+         cells(columns, [&](const Column& column) { return spread_cell(column.weights->of(facts.measure)); })});
   }
-  text += row("conditions of the mean", "0",
-              cells(columns, [](const Column& column) { return spread_text(column.weights->mean_residual); }));
-  return text + kernel_rows(columns, layer.rank) + analysis.verdicts[index].text + "\n";
+  table.rows.push_back({"conditions of the mean", "0", false, cells(columns, [](const Column& column) {
+                          return spread_cell(column.weights->mean_residual);
+                        })});
+  add_kernel_rows(columns, layer.rank, table);
+  return table;
+}
+
+std::string to_text(const KsvdTable& table) {
+  std::string text = "\n" + table.layer + " as a kernel SVD: " + table.about + "\n" + row("", "KSVD", table.columns);
+  for (const KsvdTable::Row& one : table.rows) {
+    std::vector<std::string> texts;
+    for (const KsvdTable::Cell& cell : one.cells) texts.push_back(cell.text);
+    text += row(one.label, one.wanted, texts);
+  }
+  return text + table.verdict + "\n";
 }
 
 nlohmann::json number(double value) { return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(); }
@@ -190,9 +224,15 @@ KsvdAnalysis analyze_ksvd(Task& trained, const DataChoice& choice, const KsvdSou
   return result;
 }
 
+std::vector<KsvdTable> ksvd_tables(const KsvdAnalysis& analysis) {
+  std::vector<KsvdTable> tables;
+  for (size_t i = 0; i < analysis.trained.size(); ++i) tables.push_back(table_of(analysis, i));
+  return tables;
+}
+
 std::string to_text(const KsvdAnalysis& analysis) {
   std::string text;
-  for (size_t i = 0; i < analysis.trained.size(); ++i) text += layer_table(analysis, i);
+  for (const KsvdTable& table : ksvd_tables(analysis)) text += to_text(table);
   if (analysis.changed) text += to_text(*analysis.changed);
   return text;
 }

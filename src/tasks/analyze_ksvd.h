@@ -9,6 +9,7 @@
 
 #include "analysis/ksvd_layer.h"
 #include "analysis/ksvd_verdict.h"
+#include "report/analysis_page.h"
 #include "tasks/ksvd_scores.h"
 #include "tasks/task.h"
 
@@ -38,7 +39,8 @@ struct KsvdSource {
 KsvdAnalysis analyze_ksvd(Task& trained, const DataChoice& choice, const KsvdSource& source,
                           const KsvdAnalysisRequest& request);
 
-/// A table per layer, each with its verdict.
+/// A table per layer, each with its verdict: for the page, and below as text.
+std::vector<report::KsvdTable> ksvd_tables(const KsvdAnalysis& analysis);
 std::string to_text(const KsvdAnalysis& analysis);
 /// {"layers": [{"name", "verdict", "grade", "trained": {...}, "untrained", "random", "twin"?, "kernel"}]}
 nlohmann::json to_json(const KsvdAnalysis& analysis);

@@ -27,6 +27,16 @@ TaskScore score_with(Task& task, const DataChoice& choice, const std::shared_ptr
   return score;
 }
 
+std::string score_text(const ChangedScores& scores, const TaskScore& value) {
+  std::string cell = run::format_score(scores.metric, value.score);
+  if (value.loss) cell += base::printed(", loss %.4f", *value.loss);
+  return cell;
+}
+
+std::string title_of(const ChangedScores& scores) {
+  return scores.metric.name + " on " + scores.what + ": " + score_text(scores, scores.own);
+}
+
 nlohmann::json score_json(const TaskScore& score) {
   nlohmann::json json = {{"score", score.score}};
   if (score.loss) json["loss"] = *score.loss;
@@ -57,12 +67,8 @@ ChangedScores change_scores(Task& task, const DataChoice& choice) {
 }
 
 std::string to_text(const ChangedScores& scores) {
-  const auto score = [&](const TaskScore& value) {
-    std::string cell = run::format_score(scores.metric, value.score);
-    if (value.loss) cell += base::printed(", loss %.4f", *value.loss);
-    return cell;
-  };
-  std::string text = "\n" + scores.metric.name + " on " + scores.what + ": " + score(scores.own) + "\n";
+  const auto score = [&](const TaskScore& value) { return score_text(scores, value); };
+  std::string text = "\n" + title_of(scores) + "\n";
   text += base::printed("%-22s %22s %22s %22s\n", "with scores instead:", "best pairs", "random", "none");
   for (const ChangedLayer& layer : scores.layers) {
     text += base::printed("%-22s %22s %22s %22s\n", layer.name.c_str(), score(layer.best_pairs).c_str(),
@@ -83,6 +89,15 @@ nlohmann::json to_json(const ChangedScores& scores) {
                               {"none", score_json(layer.none)}});
   }
   return json;
+}
+
+report::ChangedTable changed_table(const ChangedScores& scores) {
+  report::ChangedTable table{.title = title_of(scores), .columns = {"best pairs", "random", "none"}, .rows = {}};
+  for (const ChangedLayer& layer : scores.layers) {
+    table.rows.push_back({layer.name, score_text(scores, layer.best_pairs), score_text(scores, layer.random),
+                          score_text(scores, layer.none)});
+  }
+  return table;
 }
 
 }  // namespace primal::tasks

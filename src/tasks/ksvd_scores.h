@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "report/analysis_page.h"
 #include "run/metric.h"
 #include "tasks/task.h"
 
@@ -36,5 +37,7 @@ ChangedScores change_scores(Task& task, const DataChoice& choice);
 
 std::string to_text(const ChangedScores& scores);
 nlohmann::json to_json(const ChangedScores& scores);
+/// For the page.
+report::ChangedTable changed_table(const ChangedScores& scores);
 
 }  // namespace primal::tasks

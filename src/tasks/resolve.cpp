@@ -74,14 +74,16 @@ Resolved resolve(const ConfigRequest& request, base::Settings& settings) {
   return resolved;
 }
 
+void make_absolute(const std::string& key, std::string& path) {
+  if (path.empty()) return;
+  path = fs::absolute(path).lexically_normal().string();
+  if (base::is_utf8(path)) return;
+  throw Error(key + ": expected a path in UTF-8, which config.toml can hold, got " + base::in_quotes(path));
+}
+
 void make_absolute(const Resolved& resolved) {
-  for (const OwnFile& file : resolved.config->own_files()) {
-    if (file.name->empty()) continue;
-    *file.name = fs::absolute(*file.name).lexically_normal().string();
-    if (base::is_utf8(*file.name)) continue;
-    throw Error(file.key + ": expected a path in UTF-8, which config.toml can hold, got " +
-                base::in_quotes(*file.name));
-  }
+  for (const OwnFile& file : resolved.config->own_files()) make_absolute(file.key, *file.name);
+  make_absolute("train.start_from", resolved.config->train.start_from);
 }
 
 }  // namespace

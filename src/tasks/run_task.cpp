@@ -33,9 +33,10 @@ void say(RunDirectory& run, Progress& progress, const std::string& text) {
 
 train::TrainPlan plan_of(const Config& config) {
   const bool paper = config.run.protocol == Protocol::paper;
-  return {.selection = config.selection(),
-          .evaluations = paper ? config.published_evaluations() : train::EvaluationTimes{config.train.evaluate},
-          .advice = config.advice()};
+  train::EvaluationTimes times = paper ? config.published_evaluations() : train::EvaluationTimes{config.train.evaluate};
+  // Given weights may be better than all that come after them.
+  if (!config.train.start_from.empty()) times.also.push_back(base::steps(0));
+  return {.selection = config.selection(), .evaluations = times, .advice = config.advice()};
 }
 
 // After the records that begin a new tenth of the run, but for the last one.
@@ -57,7 +58,8 @@ std::string introduction(const Config& config, Task& task) {
   return task.description() + "\n" + config.model_name() + ", " +
          base::format_count(static_cast<double>(parameter_count(task.model()))) + " parameters; protocol " +
          name_of(config.run.protocol) + ", seed " + std::to_string(config.train.seed) + ", " +
-         std::to_string(threads_of(config.run)) + " threads";
+         std::to_string(threads_of(config.run)) + " threads" +
+         (config.train.start_from.empty() ? "" : "\nstarts from the weights of " + config.train.start_from);
 }
 
 // What is worth knowing before the first step.
@@ -136,7 +138,8 @@ void finish(const Config& config, Task& task, run::Result& result, RunDirectory&
   }
   result.parameters = parameter_count(task.model());
   result.peak_memory_mb = static_cast<double>(base::peak_memory()) / (1 << 20);
-  analyse(task, run, [&](const std::string& note) { run.log(note); });
+  analyse(
+      task, run, [&](const std::string& note) { run.log(note); }, Matrices::yes);
   run.write("result.json", to_text(result));
 }
 

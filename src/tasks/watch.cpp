@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/findings.h"
+#include "analysis/matrix_spectrum.h"
 #include "analysis/run_facts.h"
 #include "analysis/spectrum.h"
 #include "analysis/time_scales.h"
@@ -24,6 +25,20 @@ bool is_finite(const torch::nn::Module& model) {
                      [](const torch::Tensor& p) { return std::isfinite(p.detach().sum().item<double>()); });
 }
 
+// At the end of a run: seconds, and some MB.
+constexpr analysis::MatrixLimits kFewMatrices{
+    .samples = 4, .tokens = 1024, .longest = 512, .longest_kernel = int64_t{1} << 14};
+
+void add_matrices(Task& task, const DataChoice& choice, run::Spectra& spectra, const Say& say) {
+  try {
+    spectra.matrices = analysis::matrix_spectra(
+        task.model(), [&] { task.forward(choice); }, kFewMatrices);
+    if (!spectra.matrices.empty()) spectra.matrices_of = analysis::describe(kFewMatrices);
+  } catch (const std::exception& error) {
+    say("note: the attention matrices could not be looked at: " + base::in_one_line(error));
+  }
+}
+
 }  // namespace
 
 DataChoice examples_for_spectra(Part part) {
@@ -31,7 +46,7 @@ DataChoice examples_for_spectra(Part part) {
   return {.part = part, .examples = kExamples, .tokens = kTokens};
 }
 
-void analyse(Task& task, const run::RunDirectory& run, const Say& say) {
+void analyse(Task& task, const run::RunDirectory& run, const Say& say, Matrices matrices) {
   const DataChoice some = examples_for_spectra(Part::train);
   run::Spectra spectra;
   try {
@@ -42,6 +57,7 @@ void analyse(Task& task, const run::RunDirectory& run, const Say& say) {
     say("note: the spectra could not be computed: " + spectra.failure);
   }
   spectra.time_scales = analysis::time_scales_of(task.model());
+  if (matrices == Matrices::yes && spectra.failure.empty()) add_matrices(task, some, spectra, say);
   run.write("analysis.json",
             run::to_json(spectra).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }

@@ -15,9 +15,12 @@ using Say = std::function<void(const std::string&)>;
 /// The examples that spectra are computed from unless told otherwise: some of a part, fewer of long ones.
 DataChoice examples_for_spectra(Part part);
 
+/// Whether the matrices of all layers are looked at too: of few and short samples, so that a run hardly feels it.
+enum class Matrices { no, yes };
+
 /// RUN/analysis.json, from some training examples. What keeps it from being computed does no harm to the run: `say`
 /// gets a note, and the file has it too.
-void analyse(Task& task, const run::RunDirectory& run, const Say& say);
+void analyse(Task& task, const run::RunDirectory& run, const Say& say, Matrices matrices = Matrices::no);
 
 /// Known failure signatures, each said once, as soon as it shows.
 class Watch {

@@ -37,6 +37,8 @@ void add_settings(base::Settings& settings, TrainOptions& train) {
   settings.add("train.precision", base::choice(train.precision, kPrecisionNames),
                "bfloat16: autocast; auto: bfloat16 if the CPU has it");
   settings.add("train.seed", &train.seed, "of initialisation, order, dropout and validation split", base::at_least(0));
+  settings.add("train.start_from", &train.start_from,
+               "first weights: a run (its best/), a checkpoint or a safetensors file; none: by the seed");
   settings.add("train.checkpoint_seconds", &train.checkpoint_seconds, "at most so long between checkpoints",
                base::at_least(0));
   settings.add("train.checkpoint_steps", &train.checkpoint_steps, "also one after every so many steps; 0 = none",

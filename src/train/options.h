@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/span.h"
 #include "train/autocast.h"
@@ -30,6 +31,7 @@ struct TrainOptions {
   base::Span record = base::steps(0);  ///< between records, besides those at evaluations and ends of passes; 0 = none
   Precision precision = Precision::float32;
   int64_t seed = 1;
+  std::string start_from{};  ///< a run, a checkpoint or a safetensors file with the first weights; empty: by the seed
   double checkpoint_seconds = 30;
   int64_t checkpoint_steps = 0;  ///< 0 = by seconds only
   int64_t checkpoints_kept = 2;

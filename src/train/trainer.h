@@ -46,7 +46,8 @@ struct Outcome {
 
 class Trainer {
  public:
-  /// Goes on from the newest checkpoint of the run directory, if there is one.
+  /// Goes on from the newest checkpoint of the run directory, if there is one; else begins with the weights that the
+  /// model has, or with those of TrainOptions::start_from.
   Trainer(Problem& problem, const TrainOptions& train, const OptimizerOptions& optimizer,
           const ScheduleOptions& schedule, TrainPlan plan, run::RunDirectory& run, base::Progress& progress);
   ~Trainer();

@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cmath>
+#include <numeric>
+#include <vector>
 
 namespace {
 
@@ -14,6 +16,14 @@ TEST(Statistics, MeanAndDeviationOfASample) {
   EXPECT_DOUBLE_EQ(primal::base::deviation(values), 1);
   EXPECT_TRUE(std::isnan(primal::base::deviation(std::array{0.5})));
   EXPECT_TRUE(std::isnan(primal::base::mean({})));
+}
+
+TEST(Statistics, IntervalOfAMean) {
+  EXPECT_NEAR(primal::base::mean_interval(std::array{1.0, 2.0, 3.0}), 2.4841, 1e-4);  // R: t.test(1:3)
+  std::vector<double> many(12);
+  std::iota(many.begin(), many.end(), 1.0);
+  EXPECT_NEAR(primal::base::mean_interval(many), 2.2908, 1e-3);  // R: t.test(1:12)
+  EXPECT_TRUE(std::isnan(primal::base::mean_interval(std::array{0.5})));
 }
 
 TEST(Statistics, WilsonInterval) {

@@ -59,7 +59,7 @@ def test_the_tables_have_a_row_for_each_primal_layer(data, trained):
 
 def test_as_json_it_is_what_the_run_itself_found(data, trained):
     (one,) = analysis(trained, "--data", data)
-    assert one.keys() == {"run", "what", "layers", "findings"}
+    assert one.keys() == {"run", "what", "layers", "matrices", "matrices_of", "rank_advice", "findings"}
     assert (one["run"], one["what"]) == (str(trained), "PrimalFormer on Tiny TRAIN, 32 series")
     assert one["layers"] == layers_in(trained)
     for layer in one["layers"]:
@@ -115,7 +115,7 @@ def test_a_run_without_primal_layers_has_no_spectrum(data, softmax):
     text = done(run("analyze", softmax, "--data", data))
     assert text.splitlines()[:2] == [
         f"{softmax}: Transformer on Tiny TRAIN, 32 series",
-        "no layer has Primal-Attention: there is no spectrum to show",
+        "no layer has Primal-Attention: there are no scores to show",
     ]
     (one,) = analysis(softmax, "--data", data)
     assert one["layers"] == []

@@ -32,7 +32,7 @@ def grid(data, tmp_path_factory):
 @pytest.mark.parametrize(
     ("vary", "message"),
     [
-        (["model.rank=4,04"], "--vary: rank=4 and rank=04 are the same"),
+        (["model.rank=4,04"], "sweep: rank=4 and rank=04 are the same"),
         (
             ["model.rank=4", "model.rank=8"],
             "--vary model.rank=8: model.rank is varied twice; give all its values at once",
@@ -223,7 +223,7 @@ def test_ctrl_c_in_a_terminal_leaves_a_checkpoint(data, tmp_path):
     ("arguments", "message"),
     [
         (["--vary", "model.rang=2,4"], "unknown key model.rang; did you mean model.rank?"),
-        (["--vary", "model.rank=2,x"], 'model.rank: expected a whole number, got "x"'),
+        (["--vary", "model.rank=2,x"], 'model.rank: expected a whole number or a list of them, got "x"'),
         (["--vary", "model.rank"], "--vary model.rank: expected key=value,value,..."),
         (["--vary", "model.rank=2,,4"], "a value is empty"),
         ([], "--vary is required"),

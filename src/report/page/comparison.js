@@ -100,7 +100,7 @@ function comparisonSection(data) {
     element("div", { class: "card" }, element("h3", {}, "Runs"), runsTable(data)),
     groupsTable(data),
     element("div", { class: "grid" },
-      scoreCharts(data), overlayChart(data, "Loss", "loss", () => ({ scales: ["linear", "log"] })), placesOverlay(data.runs, colorOfRun(data))),
+      scoreCharts(data), overlayChart(data, "Loss", "loss", () => ({ scales: ["linear", "log"] })), placesOverlay(data.runs, colorOfRun(data)), matrixCharts(data.runs, colorOfRun(data))),
     differencesCard(data));
 }
 

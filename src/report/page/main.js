@@ -1,7 +1,8 @@
 // Draws the page from the data in #data: {kind: "runs", runs, comparison} (run_json.cpp, report_page.cpp) or
 // {kind: "sweep", ...} (sweep_page.cpp) or {kind: "play", title, rollouts} (play_page.cpp)
-// or {kind: "ksvd", ...} (ksvd_page.cpp). When done, <body> carries data-ready and data-charts, the number of charts and
-// pictures drawn; an error is shown in the page and carried in data-error.
+// or {kind: "ksvd", ...} (ksvd_page.cpp) or {kind: "ablation", ...} (ablation_page.cpp)
+// or {kind: "analysis", runs} (analysis_page.cpp). When done, <body> carries data-ready and data-charts, the number of
+// charts and pictures drawn; an error is shown in the page and carried in data-error.
 "use strict";
 
 addEventListener("error", (event) => {
@@ -18,7 +19,9 @@ function navigation(main) {
 function contents(data) {
   if (data.kind === "sweep") return [sweepHeader(data), sweepSections(data)];
   if (data.kind === "play") return [playHeader(data), playSections(data)];
+  if (data.kind === "ablation") return [ablationHeader(data), ablationSections(data)];
   if (data.kind === "ksvd") return [ksvdHeader(data), ksvdSections(data)];
+  if (data.kind === "analysis") return [analysisHeader(data), analysisSections(data)];
   if (data.comparison) return [comparisonHeader(data), [comparisonSection(data), runDetails(data)]];
   return [runHeader(data.runs[0]), runSections(data.runs[0])];
 }

@@ -95,5 +95,5 @@ function configSection(run) {
 
 /** Everything below the header. */
 function runSections(run) {
-  return [tiles(run), findingsSection(run), curvesSection(run), confusionSection(run), groupsSection(run), picturesSection(run), textsSection(run), placesSection(run), passagesSection(run), samplesSection(run), targetsSection(run), ...rolloutSections(run.result?.test.rollouts), spectrumSection(run), memorySection(run), configSection(run)].filter(Boolean);
+  return [tiles(run), findingsSection(run), curvesSection(run), confusionSection(run), groupsSection(run), picturesSection(run), textsSection(run), placesSection(run), passagesSection(run), samplesSection(run), targetsSection(run), ...rolloutSections(run.result?.test.rollouts), spectrumSection(run), matricesSection(run), memorySection(run), configSection(run)].filter(Boolean);
 }

@@ -1,0 +1,87 @@
+// An ablation: by how much each variant differs from the preset, with 95 % intervals, and what it costs.
+"use strict";
+
+const plotWidth = 320, plotHeight = 26; // of one row
+
+/** All differences and their ends on one axis that has 0 in it. */
+function differenceAxis(rows) {
+  const ends = rows.filter(({ difference }) => isNumber(difference.mean))
+    .flatMap(({ difference: { mean, half } }) => [mean - (half ?? 0), mean + (half ?? 0)]);
+  const low = Math.min(0, ...ends), high = Math.max(0, ...ends), air = 0.04 * (high - low) || 1;
+  return (value) => (plotWidth * (value - low + air)) / (high - low + 2 * air);
+}
+
+/** Better, worse, or, if the interval has 0 in it, neither. */
+function verdictOf({ mean, half }, lower) {
+  if (!isNumber(mean) || !isNumber(half) || Math.abs(mean) <= half) return "open";
+  return mean > 0 !== lower ? "better" : "worse";
+}
+
+function differencePlot({ difference: { mean, half } }, x, verdict) {
+  if (!isNumber(mean)) return "–";
+  const middle = plotHeight / 2;
+  const interval = isNumber(half) ? [svgNode("path", { class: "interval", d: `M${x(mean - half).toFixed(1)} ${middle}H${x(mean + half).toFixed(1)}` })] : [];
+  return svgNode("svg", { class: `difference ${verdict}`, viewBox: `0 0 ${plotWidth} ${plotHeight}`, "aria-hidden": "true" },
+    svgNode("path", { class: "zero", d: `M${x(0).toFixed(1)} 0V${plotHeight}` }), ...interval,
+    svgNode("circle", { cx: x(mean).toFixed(1), cy: middle, r: 4.5 }));
+}
+
+const signed = (format, value) => (isNumber(value) ? `${value > 0 ? "+" : value < 0 ? "−" : ""}${format(Math.abs(value))}` : "–");
+
+/** "+1.20 ± 0.80" */
+const signedWithHalf = (format, { mean, half }) => signed(format, mean) + (isNumber(half) ? ` ± ${format(half)}` : "");
+
+const ablationState = (data, { seeds, failed }) => (failed > 0 ? `${failed} failed` : seeds < data.seeds ? `${seeds} of ${data.seeds} seeds` : null);
+
+function effectSection(data) {
+  const measure = measureOf(data.metric), variants = data.rows.slice(1).filter(({ skipped }) => !skipped);
+  const x = differenceAxis(variants);
+  const columns = [{ title: "variant" }, { title: "what changes" }, { title: columnTitle(data), number: true }, { title: "difference", number: true }, { title: "" }];
+  const rows = data.rows.filter(({ skipped }) => !skipped).map((row, i) => {
+    const verdict = verdictOf(row.difference, measure.lower);
+    return [row.name, [row.change, ablationState(data, row)].filter(Boolean).join("; "), withDeviation(measure, row.score.mean, row.score.half),
+      i === 0 ? "–" : signedWithHalf(measure.fine, row.difference), i === 0 ? "" : differencePlot(row, x, verdict)];
+  });
+  const better = measure.lower ? "Left of the line is better." : "Right of the line is better.";
+  const lead = data.seeds > 1
+    ? `Differences to the preset with the same seeds; bars: 95 % intervals of the mean. ${better} With this many variants, about one interval in twenty leaves 0 out by chance.`
+    : `Differences to the preset with the same seed. ${better} One seed says nothing about chance: repeat with --seeds.`;
+  return section("effect", capital(scoreName(data)), lead, element("div", { class: "card" },
+    scrollBox("Effect of each variant", dataTable("Effect of each variant", columns, rows, { class: "data ablation" }))));
+}
+
+const times = (value, base) => (isNumber(value) && isNumber(base) && base > 0 ? `${twoDigits.format(value / base)} ×` : "–");
+
+function costSection(data) {
+  const [base] = data.rows;
+  const columns = [{ title: "variant" }, ...["|J|", "effective rank", "parameters", "tokens/s", "speed", "memory", "of the preset"].map((title) => ({ title, number: true }))];
+  const rows = data.rows.filter(({ skipped }) => !skipped).map((row) => [row.name, figure(row.objective.mean),
+    isNumber(row.effectiveRank.mean) ? oneDigit(row.effectiveRank.mean) : "–", whole(row.parameters), large(row.tokensPerSecond.mean),
+    times(row.tokensPerSecond.mean, base.tokensPerSecond.mean), memory(row.memory.mean), times(row.memory.mean, base.memory.mean)]);
+  return section("cost", "KSVD and cost", "Means over the seeds. |J|: of the primal layers at the last evaluation. Speeds are fair only if nothing else ran meanwhile.",
+    element("div", { class: "card" }, scrollBox("KSVD and cost", dataTable("KSVD and cost", columns, rows))));
+}
+
+function ablationSettings(data) {
+  const columns = [{ title: "variant" }, { title: "keys" }, { title: "run" }];
+  const rows = data.rows.map((row) => [row.name, row.skipped ? `not trained: ${row.skipped}` : row.set.join("  ") || "–", row.skipped ? "–" : row.run]);
+  return section("settings", "Settings", null, element("div", { class: "card" }, scrollBox("Settings", dataTable("Settings", columns, rows))));
+}
+
+function ablationHeader(data) {
+  const trained = data.rows.filter(({ skipped }) => !skipped), [base] = data.rows;
+  const finished = trained.filter(({ seeds }) => seeds === data.seeds).length;
+  return element("header", { class: "hero" },
+    element("div", {},
+      element("p", { class: "eyebrow" }, "primal ablate"),
+      element("h1", {}, data.title),
+      element("p", { class: "subtitle" }, `${trained.length - 1} variants, ${data.seeds === 1 ? "1 seed" : `${data.seeds} seeds`} each`),
+      element("p", { class: "badges" }, badge(`${data.protocol} protocol`, data.protocol === "honest" ? "good" : "plain"),
+        badge(`${finished} of ${trained.length} finished`, finished < trained.length ? "warn" : "plain"))),
+    isNumber(base.score.mean) ? element("div", { class: "headline" }, element("strong", {}, measureOf(data.metric).format(base.score.mean)),
+      element("span", {}, `${capital(scoreName(data))} of the preset`)) : null);
+}
+
+function ablationSections(data) {
+  return [effectSection(data), costSection(data), ablationSettings(data)];
+}
