@@ -21,7 +21,7 @@ struct Options : PointOptions {
 
 int run(const Options& options) {
   const tasks::AblateSummary summary = tasks::ablate(with_options(options.request, options), say_line);
-  return finish_points(summary, tasks::to_json(summary.results), report::ablation_table(summary.results),
+  return finish_points(summary, report::to_json(summary.results), report::ablation_table(summary.results),
                        "ablation.html", options.json);
 }
 

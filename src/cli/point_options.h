@@ -32,7 +32,8 @@ void add_point_options(CLI::App& command, Request& request, PointOptions& option
   command.add_option("--jobs", request.jobs, "runs at the same time; they share the threads")->check(at_least(1));
   command.add_option("--seed", options.seed, "the first of them")->check(at_least(0));
   command.add_option("--threads", options.threads, "of all runs together; default: one per core")->check(at_least(0));
-  command.add_option("--train", options.train_file, "own training file (series: .ts or CSV) instead of the preset's set");
+  command.add_option("--train", options.train_file,
+                     "own training file (series: .ts or CSV) instead of the preset's set");
   command.add_option("--test", options.test_file, "own test file; without: a fifth of --train");
   command.add_option("--data", request.data, "folder to look for data sets first");
   command.add_flag("--json", options.json, "the table as JSON");

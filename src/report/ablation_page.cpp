@@ -13,24 +13,25 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json json_of(const Estimate& estimate) { return {{"mean", rounded(estimate.mean)}, {"half", rounded(estimate.half)}}; }
+Json json_of(const Estimate& estimate) { return {{"mean", estimate.mean}, {"half", estimate.half}}; }
 
 Json json_of(const AblationRow& row) {
-  return {{"name", row.name},
-          {"group", row.group},
-          {"change", row.change},
-          {"set", row.set},
-          {"skipped", row.skipped},
-          {"run", row.run.string()},
-          {"parameters", row.parameters},
-          {"seeds", row.seeds},
-          {"failed", row.failed},
-          {"score", json_of(row.score)},
-          {"difference", json_of(row.difference)},
-          {"objective", json_of(row.objective)},
-          {"effectiveRank", json_of(row.effective_rank)},
-          {"tokensPerSecond", json_of(row.tokens_per_second)},
-          {"memory", json_of(row.memory_mb)}};
+  Json json = {{"variant", row.name},
+               {"group", row.group},
+               {"change", row.change},
+               {"set", row.set},
+               {"run", row.run.string()},
+               {"parameters", row.parameters},
+               {"seeds", row.seeds},
+               {"failed", row.failed},
+               {"score", json_of(row.score)},
+               {"difference", json_of(row.difference)},
+               {"objective", json_of(row.objective)},
+               {"effective_rank", json_of(row.effective_rank)},
+               {"tokens_per_second", json_of(row.tokens_per_second)},
+               {"peak_memory_mb", json_of(row.memory_mb)}};
+  if (!row.skipped.empty()) json["skipped"] = row.skipped;
+  return json;
 }
 
 std::string with_half(const char* mean, const char* half, const Estimate& estimate, double scale = 1) {
@@ -77,12 +78,16 @@ std::string ablation_table(const AblationResults& results) {
   return text_table(rows);
 }
 
-std::string ablation_page(const AblationResults& results) {
+Json to_json(const AblationResults& results) {
   Json rows = Json::array();
   for (const AblationRow& row : results.rows) rows.push_back(json_of(row));
-  const Json data = {{"kind", "ablation"},   {"title", results.title},       {"part", results.part},
-                     {"metric", results.metric}, {"protocol", results.protocol}, {"seeds", results.seeds},
-                     {"rows", rows}};
+  return {{"title", results.title},       {"part", results.part},   {"metric", results.metric},
+          {"protocol", results.protocol}, {"seeds", results.seeds}, {"rows", rows}};
+}
+
+std::string ablation_page(const AblationResults& results) {
+  Json data = to_json(results);
+  data["kind"] = "ablation";
   return make_page("Ablation of " + results.title + " · primal report", ablation_table(results), data);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ Estimate estimate_of(const std::vector<double>& values);
 
 struct AblationRow {
   std::string name;                ///< "eta-0"
-  std::string group;               ///< the part of the method that it is about; empty for the preset itself
+  std::string group{};             ///< the part of the method that it is about; empty for the preset itself
   std::string change;              ///< for people
   std::vector<std::string> set{};  ///< "key=value"
   std::string skipped{};           ///< why there is no such variant; empty: there is
@@ -40,10 +41,13 @@ struct AblationResults {
   std::string title;          ///< "uea/JapaneseVowels"
   std::string part = "test";  ///< of the data that the scores are of
   run::Metric metric = run::accuracy_metric();
-  std::string protocol;            ///< "honest" or "paper"
-  std::int64_t seeds = 1;          ///< that each variant was to have
+  std::string protocol;           ///< "honest" or "paper"
+  std::int64_t seeds = 1;         ///< that each variant was to have
   std::vector<AblationRow> rows;  ///< the preset first
 };
+
+/// As ablation.json and the page have them.
+nlohmann::json to_json(const AblationResults& results);
 
 /// One HTML file: the differences with their intervals, then everything as tables.
 std::string ablation_page(const AblationResults& results);

@@ -59,7 +59,7 @@ std::vector<Measured> measured(const PointPlan& plan, size_t point) {
   return all;
 }
 
-report::Estimate estimate(const std::vector<Measured>& runs, double Measured::* figure) {
+report::Estimate estimate(const std::vector<Measured>& runs, double Measured::*figure) {
   std::vector<double> values;
   for (const Measured& run : runs) values.push_back(run.*figure);
   return report::estimate_of(values);
@@ -110,9 +110,7 @@ PointPlan plan_of(const AblateRequest& request, const std::vector<Variant>& vari
   return plan_points(wanted);
 }
 
-nlohmann::json json_of(const report::Estimate& estimate) { return {{"mean", estimate.mean}, {"half", estimate.half}}; }
-
-std::string as_text(const report::AblationResults& results) { return to_json(results).dump(2) + "\n"; }
+std::string as_text(const report::AblationResults& results) { return report::to_json(results).dump(2) + "\n"; }
 
 void write(const AblateSummary& summary) {
   base::write_file_atomically(summary.folder / kAblationFile, as_text(summary.results));
@@ -120,30 +118,6 @@ void write(const AblateSummary& summary) {
 }
 
 }  // namespace
-
-nlohmann::json to_json(const report::AblationResults& results) {
-  nlohmann::json rows = nlohmann::json::array();
-  for (const report::AblationRow& row : results.rows) {
-    nlohmann::json json = {{"variant", row.name},
-                           {"group", row.group},
-                           {"change", row.change},
-                           {"set", row.set},
-                           {"run", row.run.string()},
-                           {"parameters", row.parameters},
-                           {"seeds", row.seeds},
-                           {"failed", row.failed},
-                           {"score", json_of(row.score)},
-                           {"difference", json_of(row.difference)},
-                           {"objective", json_of(row.objective)},
-                           {"effective_rank", json_of(row.effective_rank)},
-                           {"tokens_per_second", json_of(row.tokens_per_second)},
-                           {"peak_memory_mb", json_of(row.memory_mb)}};
-    if (!row.skipped.empty()) json["skipped"] = row.skipped;
-    rows.push_back(std::move(json));
-  }
-  return {{"title", results.title},       {"part", results.part},   {"metric", results.metric},
-          {"protocol", results.protocol}, {"seeds", results.seeds}, {"rows", rows}};
-}
 
 AblateSummary ablate(const AblateRequest& request, const std::function<void(const std::string&)>& say) {
   const ConfigRequest preset{.preset = request.preset, .set = request.set, .data = request.data};

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -31,8 +30,5 @@ struct AblateSummary {
 
 /// Trains what is not finished yet, then writes ablation.html and ablation.json. `say` gets a line per finished run.
 AblateSummary ablate(const AblateRequest& request, const std::function<void(const std::string&)>& say);
-
-/// As ablation.json has them.
-nlohmann::json to_json(const report::AblationResults& results);
 
 }  // namespace primal::tasks

@@ -8,9 +8,9 @@
 #include "base/format.h"
 #include "base/nearest.h"
 #include "base/text.h"
-#include "tasks/locations.h"
 #include "nn/encoder_layer.h"
 #include "primal/error.h"
+#include "tasks/locations.h"
 
 namespace primal::tasks {
 
@@ -33,9 +33,8 @@ Resolved resolved(ConfigRequest request, const Assignments& set) {
 
 Shape shape_of(const ConfigRequest& preset, const Assignments& set = {}) {
   const Resolved wanted = resolved(preset, set);
-  const auto task =
-      wanted.family->open(*wanted.config, {.search = data_search_path(preset.data),
-                                           .hold_out = wanted.config->run.protocol == Protocol::honest});
+  const auto task = wanted.family->open(*wanted.config, {.search = data_search_path(preset.data),
+                                                         .hold_out = wanted.config->run.protocol == Protocol::honest});
   Shape shape;
   for (const torch::Tensor& parameter : task->model().parameters()) shape.parameters += parameter.numel();
   for (const auto& module : task->model().modules()) {
@@ -82,7 +81,8 @@ Assignments of_depth(const Shape& base, size_t layers, double scale) {
   std::vector<std::string> kinds(layers, base.kinds.front());
   kinds.back() = base.kinds.back();
   const auto heads = static_cast<double>(base.heads);
-  const auto width = static_cast<int64_t>(heads * std::max(1.0, std::round(static_cast<double>(base.width) * scale / heads)));
+  const auto width =
+      static_cast<int64_t>(heads * std::max(1.0, std::round(static_cast<double>(base.width) * scale / heads)));
   return {"model.layers=" + base::joined(kinds, ","), assignment("model.width", width)};
 }
 
@@ -109,7 +109,8 @@ const std::vector<Recipe>& recipes() {
   static const std::vector<Recipe> all = {
       {"base", "", "the preset as it is", [](const ConfigRequest&, const Shape&) { return Assignments{}; }},
       {"eta-0", "KSVD term", "no KSVD term in the loss", always("loss.eta=0")},
-      {"stationarity", "KSVD term", "the residual of the KKT conditions in place of J", always("loss.ksvd=stationarity")},
+      {"stationarity", "KSVD term", "the residual of the KKT conditions in place of J",
+       always("loss.ksvd=stationarity")},
       {"right", "projections", "the output made of e alone", always("model.projections=right")},
       {"left", "projections", "the output made of r alone", always("model.projections=left")},
       {"independent", "weights", "We and Wr are parameters alone, no rows of the sequence",

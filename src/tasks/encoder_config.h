@@ -15,7 +15,7 @@ struct EncoderConfig {
   std::vector<std::string> layers = {"primal", "primal"};  ///< kinds of attention (nn/attention/kinds.h)
   int64_t width = 512, heads = 8, feed_forward = 2048;
   std::vector<int64_t> rank = {30};  ///< of all layers, or one for each
-  int64_t rows = 0;  ///< 0 = rows_per_rank rank; never more than the longest sequence
+  int64_t rows = 0;                  ///< 0 = rows_per_rank rank; never more than the longest sequence
   int64_t rows_per_rank = 10;
   std::string feature_map = "cosine";
   bool data_dependent = true;  ///< causal layers are not, whatever this says

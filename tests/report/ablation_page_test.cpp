@@ -19,11 +19,20 @@ AblationResults results_of(const std::string& title) {
   return {.title = title,
           .protocol = "honest",
           .seeds = 2,
-          .rows = {{.name = "base", .change = "the preset as it is", .parameters = 2000000, .seeds = 2,
-                    .score = {.mean = 0.9, .half = 0.01}, .tokens_per_second = {.mean = 100}},
-                   {.name = "right", .change = "the output made of e alone", .set = {"model.projections=right"},
-                    .parameters = 1500000, .seeds = 2, .score = {.mean = 0.88, .half = 0.02},
-                    .difference = {.mean = -0.02, .half = 0.005}, .tokens_per_second = {.mean = 110}},
+          .rows = {{.name = "base",
+                    .change = "the preset as it is",
+                    .parameters = 2000000,
+                    .seeds = 2,
+                    .score = {.mean = 0.9, .half = 0.01},
+                    .tokens_per_second = {.mean = 100}},
+                   {.name = "right",
+                    .change = "the output made of e alone",
+                    .set = {"model.projections=right"},
+                    .parameters = 1500000,
+                    .seeds = 2,
+                    .score = {.mean = 0.88, .half = 0.02},
+                    .difference = {.mean = -0.02, .half = 0.005},
+                    .tokens_per_second = {.mean = 110}},
                    {.name = "deep", .change = "twice the layers", .skipped = "no"}}};
 }
 
@@ -32,6 +41,7 @@ TEST(AblationPage, HoldsDifferencesAndWhyAVariantIsNotThere) {
   EXPECT_EQ(data["kind"], "ablation");
   EXPECT_EQ(data["rows"][1]["difference"], nlohmann::json({{"mean", -0.02}, {"half", 0.005}}));
   EXPECT_TRUE(data["rows"][0]["difference"]["mean"].is_null());
+  EXPECT_FALSE(data["rows"][0].contains("skipped"));
   EXPECT_EQ(data["rows"][2]["skipped"], "no");
 }
 

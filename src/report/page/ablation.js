@@ -39,7 +39,7 @@ function effectSection(data) {
   const columns = [{ title: "variant" }, { title: "what changes" }, { title: columnTitle(data), number: true }, { title: "difference", number: true }, { title: "" }];
   const rows = data.rows.filter(({ skipped }) => !skipped).map((row, i) => {
     const verdict = verdictOf(row.difference, measure.lower);
-    return [row.name, [row.change, ablationState(data, row)].filter(Boolean).join("; "), withDeviation(measure, row.score.mean, row.score.half),
+    return [row.variant, [row.change, ablationState(data, row)].filter(Boolean).join("; "), withDeviation(measure, row.score.mean, row.score.half),
       i === 0 ? "–" : signedWithHalf(measure.fine, row.difference), i === 0 ? "" : differencePlot(row, x, verdict)];
   });
   const better = measure.lower ? "Left of the line is better." : "Right of the line is better.";
@@ -54,17 +54,17 @@ const times = (value, base) => (isNumber(value) && isNumber(base) && base > 0 ? 
 
 function costSection(data) {
   const [base] = data.rows;
-  const columns = [{ title: "variant" }, ...["|J|", "effective rank", "parameters", "tokens/s", "speed", "memory", "of the preset"].map((title) => ({ title, number: true }))];
-  const rows = data.rows.filter(({ skipped }) => !skipped).map((row) => [row.name, figure(row.objective.mean),
-    isNumber(row.effectiveRank.mean) ? oneDigit(row.effectiveRank.mean) : "–", whole(row.parameters), large(row.tokensPerSecond.mean),
-    times(row.tokensPerSecond.mean, base.tokensPerSecond.mean), memory(row.memory.mean), times(row.memory.mean, base.memory.mean)]);
+  const columns = [{ title: "variant" }, ...["|J|", "effective rank", "parameters", "tokens/s", "speed to base", "memory", "memory to base"].map((title) => ({ title, number: true }))];
+  const rows = data.rows.filter(({ skipped }) => !skipped).map((row) => [row.variant, figure(row.objective.mean),
+    isNumber(row.effective_rank.mean) ? oneDigit(row.effective_rank.mean) : "–", whole(row.parameters), large(row.tokens_per_second.mean),
+    times(row.tokens_per_second.mean, base.tokens_per_second.mean), memory(row.peak_memory_mb.mean), times(row.peak_memory_mb.mean, base.peak_memory_mb.mean)]);
   return section("cost", "KSVD and cost", "Means over the seeds. |J|: of the primal layers at the last evaluation. Speeds are fair only if nothing else ran meanwhile.",
     element("div", { class: "card" }, scrollBox("KSVD and cost", dataTable("KSVD and cost", columns, rows))));
 }
 
 function ablationSettings(data) {
   const columns = [{ title: "variant" }, { title: "keys" }, { title: "run" }];
-  const rows = data.rows.map((row) => [row.name, row.skipped ? `not trained: ${row.skipped}` : row.set.join("  ") || "–", row.skipped ? "–" : row.run]);
+  const rows = data.rows.map((row) => [row.variant, row.skipped ? `not trained: ${row.skipped}` : row.set.join("  ") || "–", row.skipped ? "–" : row.run]);
   return section("settings", "Settings", null, element("div", { class: "card" }, scrollBox("Settings", dataTable("Settings", columns, rows))));
 }
 
