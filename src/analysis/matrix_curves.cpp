@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "analysis/ksvd_layer.h"
 #include "analysis/spectrum_stats.h"
+#include "primal/error.h"
 
 namespace primal::analysis {
 
@@ -17,6 +19,7 @@ std::vector<double> energies(std::span<const double> singular_values) {
   const double largest = singular_values.empty() ? 0 : singular_values.front();
   std::vector<double> squares;
   for (const double value : singular_values) {  // scaled: a square must not leave the range of a double
+    if (!std::isfinite(value) || value < 0) throw Error("a singular value is " + std::to_string(value));
     squares.push_back(largest > 0 ? value / largest * (value / largest) : 0);
   }
   return squares;
@@ -70,7 +73,8 @@ run::MatrixCurves matrix_curves(const std::vector<SingularValues>& matrices, con
     for (size_t m = 0; m < matrices.size(); ++m) spread.add(of(m));
     return spread;
   };
-  run::MatrixCurves curves{.effective_rank = effective.mean(), .effective_rank_deviation = effective.deviation()};
+  run::MatrixCurves curves{.effective_rank = effective.mean()};
+  if (with_deviations) curves.effective_rank_deviation = effective.deviation();
   std::vector<double> mean;
   for (size_t i = 0; i < count; ++i) mean.push_back(spread_at([&](size_t m) { return explained[m][i]; }).mean());
   for (size_t r = 0; r < curves.ranks.size(); ++r) curves.ranks[r] = rank_for(mean, run::kEnergyShares[r]);

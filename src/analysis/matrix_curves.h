@@ -12,7 +12,7 @@ namespace primal::analysis {
 using SingularValues = std::vector<double>;
 
 /// exp of the entropy of sigma^2 / sum sigma^2: between 1 and their number, 0 if all are zero. It never feels where the
-/// list ends. Throws Error as effective_rank() does.
+/// list ends. Throws Error, as all here do, if one of them is not finite or below 0.
 double energy_rank(std::span<const double> singular_values);
 
 /// Share of sum sigma^2 in the first 1, 2, ... `count` of them; a matrix of zeros is explained by any.

@@ -20,9 +20,9 @@ namespace {
 
 using at::Tensor;
 
-// Of a sample: the tokens that are not padded.
-Tensor real_tokens(const Tensor& x, const std::optional<Tensor>& padding) {
-  if (!padding) return at::arange(x.size(1), x.options().dtype(at::kLong));
+// Of a sample: the tokens that the layer mixes.
+Tensor real_tokens(const nn::Attention& attention, const Tensor& x, const std::optional<Tensor>& padding) {
+  if (!padding || attention.sees_padding()) return at::arange(x.size(1), x.options().dtype(at::kLong));
   return padding->select(0, 0).logical_not().nonzero().squeeze(1);
 }
 
@@ -31,6 +31,8 @@ Tensor as_weights(const Tensor& x, const nn::Attention& attention) {
   const auto parameters = attention.module()->parameters();
   return parameters.empty() ? x : x.to(parameters.front().scalar_type());
 }
+
+constexpr const char* kNotFinite = "its numbers are not finite";
 
 SingularValues numbers(const Tensor& values) {
   const Tensor row = values.to(at::kDouble).contiguous();
@@ -73,13 +75,16 @@ class LayerMatrices {
 
  private:
   void add_sample(nn::Attention& attention, const Tensor& x, const std::optional<Tensor>& padding) {
-    const int64_t tokens = real_tokens(x, padding).numel();
+    const int64_t tokens = real_tokens(attention, x, padding).numel();
     if (tokens == 0) return;
     const PrimalAttentionImpl* primal = attention.primal();
     if (tokens > longest(primal != nullptr)) {
       too_long_ = std::max(too_long_, tokens);
       return;
     }
+    const bool is_spare = tokens > limits_.longest;
+    if (is_spare && facts_.samples > 0) return;
+    if (!is_spare && has_spare_) drop_spare();
     if (facts_.samples > 0 && limits_.tokens > 0 && tokens_ + tokens > limits_.tokens) {
       is_full_ = true;
       return;
@@ -88,24 +93,35 @@ class LayerMatrices {
     if (!facts_.left_out.empty()) return;
     tokens_ += tokens;
     facts_.tokens = std::max(facts_.tokens, tokens);
-    is_full_ = ++facts_.samples >= limits_.samples;
+    has_spare_ = is_spare;
+    is_full_ = ++facts_.samples >= limits_.samples && !is_spare;
+  }
+
+  void drop_spare() {
+    for (auto& head : heads_) head.clear();
+    facts_.samples = facts_.tokens = tokens_ = 0;
+    has_spare_ = false;
   }
 
   void add_kernel(const PrimalAttentionImpl& layer, const Tensor& x, const std::optional<Tensor>& padding) {
     try {
       const auto factors = ksvd_factors(layer, x, padding);
+      if (!factors->singular_values.isfinite().all().item<bool>()) return leave_out(kNotFinite);
       facts_.features = factors->singular_values.size(2);
       for (size_t h = 0; h < heads_.size(); ++h) {
         heads_[h].push_back(numbers(factors->singular_values[0][static_cast<int64_t>(h)]));
       }
     } catch (const Error& too_wide) {
       leave_out(too_wide.what());
+    } catch (const c10::LinAlgError&) {
+      leave_out(kNotFinite);
     }
   }
 
   void add_attention(nn::Attention& attention, const Tensor& x, const std::optional<Tensor>& padding) {
     const Tensor matrix = attention_matrix(attention, x, padding);
     if (!matrix.defined()) return leave_out("this kind of attention mixes no values");
+    if (!matrix.isfinite().all().item<bool>()) return leave_out(kNotFinite);
     for (size_t h = 0; h < heads_.size(); ++h) {
       heads_[h].push_back(numbers(at::linalg_svdvals(matrix[static_cast<int64_t>(h)].to(at::kDouble))));
     }
@@ -129,6 +145,7 @@ class LayerMatrices {
   std::vector<std::vector<SingularValues>> heads_;  // [H][samples]
   int64_t tokens_ = 0, too_long_ = 0;
   bool is_full_ = false;
+  bool has_spare_ = false;  // the one sample so far is longer than an attention matrix would be made of
 };
 
 }  // namespace
@@ -146,7 +163,7 @@ Tensor attention_matrix(nn::Attention& attention, const Tensor& x, const std::op
   const nn::ValueMap map = attention.value_map(as_weights(x, attention), padding);
   if (!map) return {};
   const int64_t tokens = x.size(1), heads = attention.options().heads, width = attention.options().width / heads;
-  const Tensor real = real_tokens(x, padding);
+  const Tensor real = real_tokens(attention, x, padding);
   const int64_t count = real.numel();
   const auto dtype = as_weights(x, attention).scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   Tensor matrix = at::empty({heads, count, count}, x.options().dtype(dtype));

@@ -101,6 +101,12 @@ std::vector<std::vector<double>> Fields::number_rows(const char* key) const {
   return rows;
 }
 
+std::vector<std::int64_t> Fields::wholes(const char* key) const {
+  std::vector<std::int64_t> wholes;
+  for (const Json& value : array(key)) wholes.push_back(whole_in(value, key));
+  return wholes;
+}
+
 std::vector<std::vector<std::int64_t>> Fields::whole_rows(const char* key) const {
   std::vector<std::vector<std::int64_t>> rows;
   for (const Json& row : array(key)) {

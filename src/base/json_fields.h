@@ -27,6 +27,7 @@ class Fields {
   bool flag_if_any(const char* key) const;         ///< false if missing
 
   std::vector<double> numbers_if_any(const char* key) const;  ///< empty if missing or null
+  std::vector<std::int64_t> wholes(const char* key) const;
   std::vector<std::vector<double>> number_rows(const char* key) const;
   std::vector<std::vector<std::int64_t>> whole_rows(const char* key) const;
   std::vector<std::string> texts(const char* key) const;

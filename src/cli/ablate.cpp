@@ -20,7 +20,8 @@ struct Options : PointOptions {
 };
 
 int run(const Options& options) {
-  const tasks::AblateSummary summary = tasks::ablate(with_options(options.request, options), say_line);
+  base::Progress progress(base::progress_options());
+  const tasks::AblateSummary summary = tasks::ablate(with_options(options.request, options), progress);
   return finish_points(summary, report::to_json(summary.results), report::ablation_table(summary.results),
                        "ablation.html", options.json);
 }
@@ -43,7 +44,8 @@ void add_ablate(CLI::App& app, Command& chosen) {
   add_point_options(*command, request, *options);
   command->add_option("--only", request.only, "these variants; the preset itself is always trained")
       ->delimiter(',')
-      ->type_name("NAME,...");
+      ->type_name("NAME,...")
+      ->allow_extra_args(false);
   command
       ->add_option("--protocol", options->protocol,
                    "honest: weights chosen on a validation part; paper: as published, by TEST")

@@ -1,4 +1,4 @@
-// primal analyze: what the primal layers of trained runs make of some data.
+// primal analyze: what the layers of trained runs make of some data.
 #include "tasks/analyze.h"
 
 #include <CLI/CLI.hpp>
@@ -11,7 +11,6 @@
 #include "cli/checks.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "primal/error.h"
 
 namespace primal::cli {
 
@@ -27,36 +26,29 @@ struct Options {
   bool json = false;
 };
 
-// Known before hours of work, not after them.
-void check_page(const std::filesystem::path& page) {
-  const std::filesystem::path folder = page.has_parent_path() ? page.parent_path() : ".";
-  if (std::filesystem::is_directory(page)) throw Error("--output " + page.string() + ": is a folder");
-  if (!std::filesystem::is_directory(folder))
-    throw Error("--output " + page.string() + ": no folder " + folder.string());
-}
-
 int run(const CLI::App& command, Options& options) {
   options.request.runs.assign(options.runs.begin(), options.runs.end());
   if (options.with_ksvd) options.request.ksvd = options.ksvd;
   if (command.count("--matrices") > 0) options.request.matrices = options.matrices;
   if (!options.output.empty()) check_page(options.output);
   const std::vector<tasks::Analysis> analyses = tasks::analyze(options.request);
-  if (!options.output.empty()) write_page(analyses, options.output);
   if (options.json) {
     nlohmann::json json = nlohmann::json::array();
     for (const tasks::Analysis& analysis : analyses) json.push_back(to_json(analysis));
     print_json(json);
-    return 0;
+  } else {
+    for (size_t i = 0; i < analyses.size(); ++i) print_text((i > 0 ? "\n" : "") + to_text(analyses[i]));
   }
-  for (size_t i = 0; i < analyses.size(); ++i) print_text((i > 0 ? "\n" : "") + to_text(analyses[i]));
-  if (!options.output.empty()) print_text("\npage: " + options.output + "\n");
+  if (options.output.empty()) return 0;
+  write_page(analyses, options.output);
+  if (!options.json) print_text("\npage: " + options.output + "\n");
   return 0;
 }
 
 }  // namespace
 
 void add_analyze(CLI::App& app, Command& chosen) {
-  CLI::App* command = app.add_subcommand("analyze", "Spectra and findings of trained runs, as tables");
+  CLI::App* command = app.add_subcommand("analyze", "Spectra, ranks and findings of trained runs, as tables and as a page");
   command->footer(
       "Examples:\n  primal analyze runs/mine\n  primal analyze runs/a runs/b --part test\n"
       "  primal analyze runs/mine --file other.csv --json\n"
@@ -73,9 +65,10 @@ void add_analyze(CLI::App& app, Command& chosen) {
       ->check(at_least(1));
   command
       ->add_option("--matrices", options->matrices,
-                   "attention matrices of so many samples; default: 8, fewer of long ones")
+                   "attention matrices of so many of the examples; default: 8, fewer of long ones")
       ->check(at_least(0));
-  command->add_option("--longest", request.longest, "no attention matrix of more tokens; its cost is their cube")
+  command->add_option("--longest", request.longest, "no attention matrix of more tokens: its cost is their cube, its memory 4 bytes times heads times their "
+                                          "square")
       ->check(at_least(1))
       ->capture_default_str();
   command->add_option("--output", options->output, "a page with the pictures, PAGE.html");

@@ -4,7 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdint>
+#include <filesystem>
 #include <string>
+
+#include "primal/error.h"
 
 namespace primal::cli {
 
@@ -18,6 +21,15 @@ inline CLI::Validator at_least(int64_t lowest) {
     return "expected a whole number, at least " + std::to_string(lowest) + ", got " + text;
   };
   return {check, ""};
+}
+
+/// That a page can be written there: known before hours of work, not after them.
+inline void check_page(const std::filesystem::path& page) {
+  const std::filesystem::path folder = page.has_parent_path() ? page.parent_path() : ".";
+  if (std::filesystem::is_directory(page)) throw Error("--output " + page.string() + ": is a folder");
+  if (!std::filesystem::is_directory(folder)) {
+    throw Error("--output " + page.string() + ": no folder " + folder.string());
+  }
 }
 
 }  // namespace primal::cli

@@ -67,7 +67,7 @@ void add_convert(CLI::App& app, Command& chosen) {
                     "also train the new model from scratch, as long as the run was (without: as long as --length)");
   command
       ->add_option("--examples", request.examples,
-                   "training examples that the layers learn from, the first so many; default: 2048, fewer of long ones")
+                   "training examples that the layers learn from, spread over all; default: 2048, fewer of long ones")
       ->check(at_least(1));
   command->add_option("--steps", request.steps, "of gradient descent for each layer, before the training")
       ->check(at_least(0))

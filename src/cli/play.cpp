@@ -10,7 +10,6 @@
 #include "cli/checks.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "primal/error.h"
 
 namespace primal::cli {
 
@@ -26,11 +25,7 @@ int run(Options& options) {
   options.request.run = options.run;
   const std::filesystem::path page =
       options.output.empty() ? options.request.run / "play.html" : std::filesystem::path(options.output);
-  const std::filesystem::path folder = page.parent_path();
-  if (!options.output.empty() && !folder.empty() &&
-      !std::filesystem::is_directory(folder)) {  // not after minutes of playing
-    throw Error(page.string() + ": there is no folder " + folder.string());
-  }
+  if (!options.output.empty()) check_page(page);
   const tasks::PlayResult result = tasks::play(options.request);
   base::write_file_atomically(page, tasks::page_of(result));
   if (options.json) {

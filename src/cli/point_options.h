@@ -4,8 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
-#include <functional>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -51,11 +49,6 @@ Request with_options(Request request, const PointOptions& options) {
   if (options.seed >= 0) set("train.seed", std::to_string(options.seed));
   if (options.threads >= 0) set("run.threads", std::to_string(options.threads));
   return request;
-}
-
-inline void say_line(const std::string& line) {
-  print_text(line + "\n", stderr);
-  std::fflush(stderr);
 }
 
 /// Prints the results, and gives the exit code. `summary`: interrupted, failed, folder.

@@ -19,7 +19,8 @@ struct Options : PointOptions {
 };
 
 int run(const Options& options) {
-  const tasks::SweepSummary summary = tasks::sweep(with_options(options.request, options), say_line);
+  base::Progress progress(base::progress_options());
+  const tasks::SweepSummary summary = tasks::sweep(with_options(options.request, options), progress);
   return finish_points(summary, tasks::to_json(summary.results), report::sweep_table(summary.results), "sweep.html",
                        options.json);
 }

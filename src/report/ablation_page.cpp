@@ -13,7 +13,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json json_of(const Estimate& estimate) { return {{"mean", estimate.mean}, {"half", estimate.half}}; }
+Json json_of(const Estimate& estimate) {
+  return {{"mean", estimate.mean}, {"half", estimate.half}, {"count", estimate.count}};
+}
 
 Json json_of(const AblationRow& row) {
   Json json = {{"variant", row.name},
@@ -25,11 +27,15 @@ Json json_of(const AblationRow& row) {
                {"seeds", row.seeds},
                {"failed", row.failed},
                {"score", json_of(row.score)},
-               {"difference", json_of(row.difference)},
+               {"difference", json_of(row.score_difference)},
                {"objective", json_of(row.objective)},
+               {"objective_difference", json_of(row.objective_difference)},
                {"effective_rank", json_of(row.effective_rank)},
+               {"effective_rank_difference", json_of(row.effective_rank_difference)},
                {"tokens_per_second", json_of(row.tokens_per_second)},
-               {"peak_memory_mb", json_of(row.memory_mb)}};
+               {"speed_ratio", json_of(row.speed_ratio)},
+               {"peak_memory_mb", json_of(row.memory_mb)},
+               {"memory_ratio", json_of(row.memory_ratio)}};
   if (!row.skipped.empty()) json["skipped"] = row.skipped;
   return json;
 }
@@ -39,23 +45,20 @@ std::string with_half(const char* mean, const char* half, const Estimate& estima
   return number_cell(mean, scale * estimate.mean) + spread;
 }
 
-std::string ratio(const Estimate& value, const Estimate& base) { return number_cell("%.2f", value.mean / base.mean); }
-
 std::vector<std::string> cells_of(const AblationResults& results, const AblationRow& row) {
   if (!row.skipped.empty()) return {row.name, "-", "-", "-", "-", "-", "-", "-", "-", "not trained: " + row.skipped};
-  const AblationRow& base = results.rows.front();
-  const bool is_base = &row == &base, share = results.metric.share;
+  const bool is_base = &row == &results.rows.front(), share = results.metric.share;
   const double scale = share ? 100 : 1;
   const std::string failed = row.failed > 0 ? " (" + std::to_string(row.failed) + " failed)" : "";
   return {row.name,
           with_half(share ? "%.2f" : "%.3f", share ? "%.2f" : "%.3f", row.score, scale),
-          is_base ? "-" : with_half(share ? "%+.2f" : "%+.3f", share ? "%.2f" : "%.3f", row.difference, scale),
+          is_base ? "-" : with_half(share ? "%+.2f" : "%+.3f", share ? "%.2f" : "%.3f", row.score_difference, scale),
           std::to_string(row.seeds) + failed,
-          number_cell("%.3g", row.objective.mean),
-          number_cell("%.1f", row.effective_rank.mean),
+          with_half("%.3g", "%.2g", row.objective),
+          with_half("%.2f", "%.2f", row.effective_rank),
           number_cell("%.3f", static_cast<double>(row.parameters) / 1e6),
-          ratio(row.tokens_per_second, base.tokens_per_second),
-          ratio(row.memory_mb, base.memory_mb),
+          with_half("%.2f", "%.2f", row.speed_ratio),
+          with_half("%.2f", "%.2f", row.memory_ratio),
           row.change};
 }
 
@@ -66,7 +69,7 @@ Estimate estimate_of(const std::vector<double>& values) {
   for (const double value : values) {
     if (std::isfinite(value)) finite.push_back(value);
   }
-  return {base::mean(finite), base::mean_interval(finite)};
+  return {base::mean(finite), base::mean_interval(finite), std::ssize(finite)};
 }
 
 std::string ablation_table(const AblationResults& results) {
@@ -75,7 +78,7 @@ std::string ablation_table(const AblationResults& results) {
                                                  "difference", "seeds", "|J|", "eff. rank", "M parameters", "speed x",
                                                  "memory x", "what changes"}};
   for (const AblationRow& row : results.rows) rows.push_back(cells_of(results, row));
-  return text_table(rows);
+  return text_table(rows) + "+-: half of the 95 % interval (Student) over the seeds; differences and x: to base with the same seed\n";
 }
 
 Json to_json(const AblationResults& results) {

@@ -16,6 +16,7 @@ namespace primal::report {
 struct Estimate {
   double mean = std::numeric_limits<double>::quiet_NaN();
   double half = std::numeric_limits<double>::quiet_NaN();
+  std::int64_t count = 0;  ///< of the seeds that it is a mean over
 };
 
 /// Of these values; what is not finite is left out.
@@ -30,16 +31,17 @@ struct AblationRow {
   std::filesystem::path run{};     ///< directory of its seeds
   std::int64_t parameters = 0;
   std::int64_t seeds = 0, failed = 0;  ///< finished and failed runs
-  Estimate score{};
-  Estimate difference{};      ///< of the score to the preset's with the same seed
-  Estimate objective{};       ///< mean |J| of the primal layers at the last evaluation
-  Estimate effective_rank{};  ///< mean over the primal layers, of the larger of e and r
-  Estimate tokens_per_second{}, memory_mb{};
+  /// *_difference and *_ratio: to the preset with the same seed.
+  Estimate score{}, score_difference{};
+  Estimate objective{}, objective_difference{};            ///< mean |J| of the primal layers with the kept weights
+  Estimate effective_rank{}, effective_rank_difference{};  ///< mean over the primal layers, of the larger of e and r
+  Estimate tokens_per_second{}, speed_ratio{};
+  Estimate memory_mb{}, memory_ratio{};
 };
 
 struct AblationResults {
   std::string title;          ///< "uea/JapaneseVowels"
-  std::string part = "test";  ///< of the data that the scores are of
+  std::string part = "test";  ///< of the data that the scores are of; "best test" with the paper protocol
   run::Metric metric = run::accuracy_metric();
   std::string protocol;           ///< "honest" or "paper"
   std::int64_t seeds = 1;         ///< that each variant was to have

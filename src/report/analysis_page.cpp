@@ -35,6 +35,7 @@ Json analysed_json(const AnalysisPage::Run& run) {
           {"what", run.spectra.what},
           {"matrices", matrices_json(run.spectra)},
           {"layers", layers_json(run.spectra)},
+          {"timeScales", memories_json(run.spectra)},
           {"ksvd", ksvd},
           {"changed", {{"title", run.changed.title}, {"columns", run.changed.columns}, {"rows", run.changed.rows}}},
           {"findings", findings_json(run.findings)}};

@@ -10,16 +10,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json head_json(const run::MatrixCurves& head) {
-  return {{"effectiveRank", rounded(head.effective_rank)}, {"ranks", head.ranks}};
-}
-
 Json matrix_json(const run::MatrixFacts& facts) {
   Json json = {{"layer", facts.layer}, {"kind", facts.kind}, {"leftOut", facts.left_out}};
   if (!facts.left_out.empty()) return json;
   json["samples"] = facts.samples;
   json["tokens"] = facts.tokens;
-  json["features"] = facts.features;
   json["places"] = facts.places;
   json["values"] = numbers_json(facts.all.values);
   json["explained"] = numbers_json(facts.all.explained);
@@ -27,8 +22,8 @@ Json matrix_json(const run::MatrixFacts& facts) {
   json["effectiveRank"] = rounded(facts.all.effective_rank);
   json["effectiveRankDeviation"] = rounded(facts.all.effective_rank_deviation);
   json["ranks"] = facts.all.ranks;
-  json["heads"] = Json::array();
-  for (const run::MatrixCurves& head : facts.heads) json["heads"].push_back(head_json(head));
+  json["headRanks"] = Json::array();
+  for (const run::MatrixCurves& head : facts.heads) json["headRanks"].push_back(head.ranks);
   return json;
 }
 
@@ -43,6 +38,7 @@ Json matrices_json(const run::Spectra& spectra) {
   }
   return {{"of", spectra.matrices_of},
           {"shares", run::kEnergyShares},
+          {"headShare", run::kHeadShare},
           {"layers", layers},
           {"advice", advice},
           {"notes", analysis::rank_notes(spectra.matrices)}};

@@ -225,6 +225,12 @@ Json layers_json(const run::Spectra& spectra) {
   return layers;
 }
 
+Json memories_json(const run::Spectra& spectra) {
+  Json memories = Json::array();
+  for (const auto& memory : spectra.time_scales) memories.push_back(time_scales_json(memory));
+  return memories;
+}
+
 Json findings_json(const std::vector<analysis::Finding>& findings) {
   Json list = Json::array();
   for (const analysis::Finding& finding : findings) {
@@ -237,8 +243,6 @@ Json findings_json(const std::vector<analysis::Finding>& findings) {
 }
 
 Json run_json(const run::Run& run, const std::string& name) {
-  Json memories = Json::array();
-  for (const auto& memory : run.spectra.time_scales) memories.push_back(time_scales_json(memory));
   return {{"name", name},
           {"directory", run.directory.string()},
           {"title", title_of(run)},
@@ -250,7 +254,7 @@ Json run_json(const run::Run& run, const std::string& name) {
           {"result", run.result ? result_json(*run.result) : Json()},
           {"layers", layers_json(run.spectra)},
           {"matrices", matrices_json(run.spectra)},
-          {"timeScales", memories},
+          {"timeScales", memories_json(run.spectra)},
           {"spectraOf", run.spectra.what},
           {"findings", findings_json(analysis::findings(analysis::facts_of(run)))},
           {"config", run.config.text}};

@@ -1,7 +1,9 @@
 #include "run/matrix_facts.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
@@ -49,12 +51,12 @@ MatrixCurves matrix_curves(const base::Fields& object, size_t places) {
   check("deviations", curves.deviations, false);
   check("explained", curves.explained, true);
   check("explained_deviations", curves.explained_deviations, false);
-  const std::vector<double> ranks = object.numbers_if_any("ranks");
+  const std::vector<std::int64_t> ranks = object.wholes("ranks");
   if (ranks.size() != curves.ranks.size()) {
     object.fail("ranks",
                 "expected " + std::to_string(curves.ranks.size()) + " numbers, got " + std::to_string(ranks.size()));
   }
-  for (size_t i = 0; i < ranks.size(); ++i) curves.ranks[i] = std::llround(ranks[i]);
+  std::ranges::copy(ranks, curves.ranks.begin());
   return curves;
 }
 
@@ -85,11 +87,14 @@ MatrixFacts matrix_facts(const base::Fields& object) {
                     .features = object.whole_if_any("features"),
                     .left_out = object.text_if_any("left_out")};
   if (!facts.left_out.empty()) return facts;
-  for (const double place : object.numbers_if_any("places")) facts.places.push_back(std::llround(place));
+  facts.places = object.wholes("places");
+  const bool rises = std::ranges::adjacent_find(facts.places, std::greater_equal()) == facts.places.end();
+  if (facts.places.empty() || facts.places.front() != 1 || !rises) object.fail("places", "expected rising numbers from 1");
   facts.all = matrix_curves(object.object("all"), facts.places.size());
   for (const base::Fields& head : object.objects("heads")) {
     facts.heads.push_back(matrix_curves(head, facts.places.size()));
   }
+  if (facts.heads.empty()) object.fail("heads", "expected at least one");
   return facts;
 }
 

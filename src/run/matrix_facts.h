@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json_fwd.hpp>
@@ -16,6 +17,7 @@ namespace primal::run {
 
 /// Shares of the energy, sum of sigma^2, that ranks are told for.
 inline constexpr std::array<double, 3> kEnergyShares{0.9, 0.95, 0.99};
+inline constexpr std::size_t kHeadShare = 1;  ///< of them: the one that ranks of single heads are shown for
 
 /// Means over matrices, and their standard deviations (NaN for a single matrix).
 struct MatrixCurves {
@@ -36,9 +38,9 @@ struct MatrixFacts {
   int64_t samples = 0;   ///< each a matrix per head
   int64_t tokens = 0;    ///< of the longest of them
   int64_t features = 0;  ///< of a head; a primal layer has no more pairs
-  std::vector<int64_t>
-      places{};        ///< which singular values the curves have: 1, 2, ... to the last one, later ones sparsely
-  MatrixCurves all{};  ///< over samples and heads
+  /// Which singular values the curves have: 1, 2, ... to the last one, later ones sparsely.
+  std::vector<int64_t> places{};
+  MatrixCurves all{};                 ///< over samples and heads
   std::vector<MatrixCurves> heads{};  ///< over samples
   std::string left_out{};             ///< why there is no spectrum; empty: there is one
 

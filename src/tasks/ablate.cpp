@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
 #include "base/statistics.h"
-#include "primal/error.h"
 #include "run/run.h"
 #include "tasks/ablation_variants.h"
 #include "tasks/point_runs.h"
@@ -26,12 +24,18 @@ struct Measured {
   double score = 0, objective = 0, effective_rank = 0, tokens_per_second = 0, memory_mb = 0;
 };
 
-double last_objective(const run::Metrics& metrics) {
-  std::vector<double> sizes;
-  if (!metrics.evaluations.empty()) {
-    for (const double objective : metrics.evaluations.back().objective) sizes.push_back(std::abs(objective));
+// Of the kept weights, as near as the run tells: on TEST, else where they were chosen, else in training.
+std::vector<double> objectives_of(const run::Run& run) {
+  if (run.result->test && !run.result->test->objective.empty()) return run.result->test->objective;
+  for (const run::EvaluationRecord& evaluation : run.metrics.evaluations) {
+    if (evaluation.step == run.result->best_step && !evaluation.objective.empty()) return evaluation.objective;
   }
-  return base::mean(sizes);
+  return run.metrics.training.empty() ? std::vector<double>{} : run.metrics.training.back().objective;
+}
+
+double mean_size(std::vector<double> values) {
+  for (double& value : values) value = std::abs(value);
+  return base::mean(values);
 }
 
 double mean_effective_rank(const run::Spectra& spectra) {
@@ -40,6 +44,16 @@ double mean_effective_rank(const run::Spectra& spectra) {
     ranks.push_back(std::max(layer.effective_rank_e, layer.effective_rank_r));
   }
   return base::mean(ranks);
+}
+
+// Not every task has a TEST part, and a run may leave it alone.
+bool has_no_test(const PointPlan& plan) {
+  for (size_t point = 0; point < plan.request.points.size(); ++point) {
+    for (const run::Result& result : results_of(plan, point)) {
+      if (result.test) return false;
+    }
+  }
+  return true;
 }
 
 double score_of(const run::Result& result) { return result.test ? result.test->score : result.validation_score; }
@@ -51,7 +65,7 @@ std::vector<Measured> measured(const PointPlan& plan, size_t point) {
     const run::Run run = run::load_run(wanted.folder);
     all.push_back({.seed = wanted.seed,
                    .score = score_of(*run.result),
-                   .objective = last_objective(run.metrics),
+                   .objective = mean_size(objectives_of(run)),
                    .effective_rank = mean_effective_rank(run.spectra),
                    .tokens_per_second = run.result->tokens_per_second,
                    .memory_mb = run.result->peak_memory_mb});
@@ -59,21 +73,26 @@ std::vector<Measured> measured(const PointPlan& plan, size_t point) {
   return all;
 }
 
+using Compare = double (*)(double value, double base);
+
+double minus(double value, double base) { return value - base; }
+double over(double value, double base) { return value / base; }
+
 report::Estimate estimate(const std::vector<Measured>& runs, double Measured::*figure) {
   std::vector<double> values;
   for (const Measured& run : runs) values.push_back(run.*figure);
   return report::estimate_of(values);
 }
 
-// Of the runs with the same seed: what a seed does to both drops out.
-report::Estimate difference(const std::vector<Measured>& runs, const std::vector<Measured>& base) {
-  std::map<int64_t, double> scores;
-  for (const Measured& run : base) scores[run.seed] = run.score;
-  std::vector<double> differences;
+// With the runs of the same seed: what a seed does to both drops out.
+report::Estimate compared(const std::vector<Measured>& runs, const std::vector<Measured>& base,
+                          double Measured::*figure, Compare compare) {
+  std::vector<double> values;
   for (const Measured& run : runs) {
-    if (scores.contains(run.seed)) differences.push_back(run.score - scores[run.seed]);
+    const auto same = std::ranges::find(base, run.seed, &Measured::seed);
+    if (same != base.end()) values.push_back(compare(run.*figure, *same.*figure));
   }
-  return report::estimate_of(differences);
+  return report::estimate_of(values);
 }
 
 report::AblationRow row_of(const Variant& variant) {
@@ -87,16 +106,21 @@ report::AblationRow row_of(const Variant& variant) {
 
 void fill(report::AblationRow& row, const std::vector<Measured>& runs, const std::vector<Measured>& base) {
   row.seeds = std::ssize(runs);
-  row.score = estimate(runs, &Measured::score);
-  row.difference = difference(runs, base);
-  row.objective = estimate(runs, &Measured::objective);
-  row.effective_rank = estimate(runs, &Measured::effective_rank);
-  row.tokens_per_second = estimate(runs, &Measured::tokens_per_second);
-  row.memory_mb = estimate(runs, &Measured::memory_mb);
+  const auto both = [&](double Measured::*figure, Compare compare, report::Estimate& value,
+                        report::Estimate& comparison) {
+    value = estimate(runs, figure);
+    comparison = compared(runs, base, figure, compare);
+  };
+  both(&Measured::score, minus, row.score, row.score_difference);
+  both(&Measured::objective, minus, row.objective, row.objective_difference);
+  both(&Measured::effective_rank, minus, row.effective_rank, row.effective_rank_difference);
+  both(&Measured::tokens_per_second, over, row.tokens_per_second, row.speed_ratio);
+  both(&Measured::memory_mb, over, row.memory_mb, row.memory_ratio);
 }
 
 PointPlan plan_of(const AblateRequest& request, const std::vector<Variant>& variants) {
   PointsRequest wanted{.what = "ablation",
+                       .points_are = "variants",
                        .file = kAblationFile,
                        .preset = request.preset,
                        .set = request.set,
@@ -119,25 +143,26 @@ void write(const AblateSummary& summary) {
 
 }  // namespace
 
-AblateSummary ablate(const AblateRequest& request, const std::function<void(const std::string&)>& say) {
+AblateSummary ablate(const AblateRequest& request, base::Progress& progress) {
   const ConfigRequest preset{.preset = request.preset, .set = request.set, .data = request.data};
-  const std::vector<Variant> variants = ablation_variants(preset, request.only);
+  const std::vector<Variant> variants = ablation_variants(preset, request.only, &progress);
   const PointPlan plan = plan_of(request, variants);
   AblateSummary summary{.folder = plan.request.folder};
   report::AblationResults& results = summary.results;
   results.title = request.preset;
   results.protocol = name_of(plan.options.protocol);
-  results.part = plan.options.test ? "test" : "validation";
+  results.part = plan.selection == train::Part::test ? "best test" : "test";
   results.seeds = request.seeds;
   for (const Variant& variant : variants) results.rows.push_back(row_of(variant));
 
   const auto describe = [&](const run::Result& result) {
     return results.part + " " + result.metric.name + " " + run::format_score(result.metric, score_of(result));
   };
-  const base::FolderLock lock = hold_folder(plan, as_text(results));
-  const PointOutcome outcome = run_points(plan, describe, say);
+  const base::FolderLock lock = hold_folder(plan, as_text(results), progress);
+  const PointOutcome outcome = run_points(plan, describe, progress);
   summary.interrupted = outcome.interrupted;
   results.metric = common_metric(plan).value_or(run::Metric{.key = "score", .name = "score"});
+  if (has_no_test(plan)) results.part = "validation";
   const std::vector<Measured> base = measured(plan, 0);
   size_t point = 0;  // of the variants that are not skipped
   for (report::AblationRow& row : results.rows) {
@@ -147,7 +172,6 @@ AblateSummary ablate(const AblateRequest& request, const std::function<void(cons
     row.failed = outcome.failed[point++];
     summary.failed += row.failed;
   }
-  results.rows.front().difference = {};
   write(summary);
   return summary;
 }

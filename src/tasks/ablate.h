@@ -3,10 +3,10 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "base/progress.h"
 #include "report/ablation_page.h"
 
 namespace primal::tasks {
@@ -28,7 +28,7 @@ struct AblateSummary {
   report::AblationResults results{};
 };
 
-/// Trains what is not finished yet, then writes ablation.html and ablation.json. `say` gets a line per finished run.
-AblateSummary ablate(const AblateRequest& request, const std::function<void(const std::string&)>& say);
+/// Trains what is not finished yet, then writes ablation.html and ablation.json. `progress` gets a line per finished run.
+AblateSummary ablate(const AblateRequest& request, base::Progress& progress);
 
 }  // namespace primal::tasks

@@ -21,8 +21,8 @@ struct AnalyzeRequest {
   int64_t examples = 0;                     ///< 0: as a run itself does, 32, or fewer of long ones
   std::string data;                         ///< --data
   int64_t threads = 0;
-  std::optional<int64_t>
-      matrices{};          ///< samples of a layer whose matrices are looked at; nothing: 8, fewer of long ones
+  /// Samples of a layer whose matrices are looked at, of the examples; nothing: 8, fewer of long ones.
+  std::optional<int64_t> matrices{};
   int64_t longest = 2048;  ///< attention matrices of more tokens are not made
   std::optional<KsvdAnalysisRequest> ksvd{};  ///< nothing: not asked for
 };
@@ -34,7 +34,7 @@ struct Analysis {
   std::optional<KsvdAnalysis> ksvd{};
 };
 
-/// What the primal layers of each run make of the chosen data, and what is known to go wrong in such runs. Nothing is
+/// What the layers of each run make of the chosen data, and what is known to go wrong in such runs. Nothing is
 /// written.
 std::vector<Analysis> analyze(const AnalyzeRequest& request);
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/ksvd_check.h"
+#include "analysis/matrix_curves.h"
 #include "base/format.h"
 #include "primal/error.h"
 #include "run/run.h"
@@ -101,11 +102,6 @@ std::vector<KsvdTable::Cell> cells(const std::vector<Column>& columns, const Mak
   return made;
 }
 
-size_t pairs_for(const std::vector<double>& explained, double share) {
-  const auto found = std::ranges::find_if(explained, [&](double value) { return value >= share; });
-  return static_cast<size_t>(std::min<std::ptrdiff_t>(found - explained.begin() + 1, std::ssize(explained)));
-}
-
 double explained_by(const analysis::KernelFacts& kernel, int64_t pairs) {
   return kernel.explained[static_cast<size_t>(std::min(pairs, std::ssize(kernel.explained)) - 1)];
 }
@@ -127,7 +123,7 @@ void add_kernel_rows(const std::vector<Column>& columns, int64_t rank, KsvdTable
       [](double number) { return base::format_percent(number); });
   add(
       "kernel: pairs for 90 %",
-      [](const KernelFacts& kernel) { return static_cast<double>(pairs_for(kernel.explained, kMostEnergy)); },
+      [](const KernelFacts& kernel) { return static_cast<double>(analysis::rank_for(kernel.explained, kMostEnergy)); },
       [](double number) { return base::format_digits(number, 6); });
 }
 

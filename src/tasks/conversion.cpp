@@ -73,9 +73,9 @@ std::string converted_layer_table(const Conversion& conversion) {
   const ConvertedLayer& any = conversion.layers.front();
   text +=
       "share of the variance of the old layer's outputs that the new one explains: with random We and Wr, with those "
-      "of the kernel SVD, after gradient descent; " +
+      "of an SVD, after gradient descent; " +
       std::to_string(any.sequences) + " training sequences" +
-      (any.held_out ? ", a fifth of them held out for this" : ", too few to hold any out") + "\n";
+      (any.held_out ? ", a fifth of them held out for this and to choose by" : ", too few to hold any out") + "\n";
   return text;
 }
 

@@ -19,17 +19,17 @@ struct ConvertedLayer {
   std::string kind;  ///< what it was: "softmax"
   int64_t rank = 0, rows = 0;
   double random = 0;       ///< random We and Wr, the rest by least squares
-  double closed_form = 0;  ///< pairs of the kernel SVD, the rest by least squares
+  double closed_form = 0;  ///< We and Wr from an SVD, the rest by least squares
   double distilled = 0;    ///< after gradient descent
   int64_t sequences = 0, tokens = 0;
-  bool held_out = false;  ///< the shares are of sequences that the layer did not learn from
+  bool held_out = false;  ///< the shares are of sequences that only ridge, constant and step were chosen by
 };
 
 struct ConvertScore {
   double score = 0;
   std::optional<double> loss{};  ///< where the task tells one: it moves before the score does
-  int64_t steps = -1;   ///< of training; -1: none
-  double seconds = -1;  ///< likewise
+  int64_t steps = -1;            ///< of training; -1: none
+  double seconds = -1;           ///< likewise
 };
 
 // The scores of a conversion, in the order of its table.
@@ -43,7 +43,7 @@ inline constexpr const char* kScratchFull = "scratch_full";  ///< trained as lon
 struct Conversion {
   nlohmann::json request{};  ///< what was asked for: another request needs another folder
   std::string run{};
-  std::string what{};  ///< "Transformer of runs/a, now Primal.+"
+  std::string what{};  ///< "Transformer of runs/a becomes Primal.+ in runs/b"
   std::string data{};  ///< that the scores are of: "JapaneseVowels TEST, 370 series"
   run::Metric metric{};
   std::vector<ConvertedLayer> layers{};

@@ -8,10 +8,12 @@
 #include <set>
 
 #include "base/atomic_file.h"
+#include "base/failure.h"
 #include "base/json_file.h"
 #include "base/span.h"
 #include "base/text.h"
 #include "primal/error.h"
+#include "run/config_text.h"
 #include "run/result.h"
 #include "run/run_directory.h"
 #include "tasks/convert_layers.h"
@@ -53,6 +55,21 @@ void check_convert_set(const std::vector<std::string>& set) {
   }
 }
 
+// Other keys of the model would change what the layers that stay compute. An unknown one is told of as ever.
+void check_of_new_layers(const std::vector<std::string>& set, Config& config) {
+  static const std::vector<std::string> may_change = {
+      "model.attention_dropout", "model.data_dependent", "model.dropout",     "model.feature_map", "model.init",
+      "model.lambda",            "model.projections",    "model.rank",        "model.rows",        "model.rows_per_rank"};
+  const run::Config known = run::parse_config(config.toml());
+  for (const std::string& assignment : set) {
+    const std::string key = assignment.substr(0, assignment.find('='));
+    if (!key.starts_with("model.") || std::ranges::find(may_change, key) != may_change.end()) continue;
+    if (!known.find(key)) continue;
+    throw Error("--set " + assignment + ": the layers that stay keep what they compute; of model.* only " +
+                base::joined(may_change, ", ") + " may change");
+  }
+}
+
 base::Span convert_length(const std::string& text, const train::TrainOptions& own) {
   constexpr int64_t kPart = 10;
   if (text.empty()) return {std::max<int64_t>((own.length.count + kPart - 1) / kPart, 1), own.length.unit};
@@ -61,25 +78,45 @@ base::Span convert_length(const std::string& text, const train::TrainOptions& ow
   throw Error("--length: expected a length such as \"10 epochs\" or \"500 steps\", got " + base::in_quotes(text));
 }
 
+bool is_set(const std::vector<std::string>& set, const std::string& key) {
+  return std::ranges::any_of(set, [&](const std::string& assignment) { return assignment.starts_with(key + "="); });
+}
+
 // Distances of the schedule shrink with the length; what --set says comes after them.
-std::vector<std::string> set_for_convert_length(base::Span length, const Config& config) {
+std::vector<std::string> set_for_convert_length(base::Span length, const Config& config,
+                                                const std::vector<std::string>& given) {
   std::vector<std::string> set = {"train.length=" + base::to_text(length)};
   const base::Span own = config.train.length;
-  if (own.unit != length.unit) return set;
+  if (own.unit != length.unit) {
+    const bool has_warmup = config.schedule.warmup.count > 0 && !is_set(given, "schedule.warmup");
+    const bool has_steps = config.schedule.step_every > 0 && !is_set(given, "schedule.step_every");
+    if (!has_warmup && !has_steps) return set;
+    throw Error("--length " + base::to_text(length) + ": the run's own length is " + base::to_text(own) +
+                ", and its schedule shrinks with it: give the same unit, or --set " +
+                (has_warmup ? "schedule.warmup" : "schedule.step_every") + "=...");
+  }
   const double factor = static_cast<double>(length.count) / static_cast<double>(own.count);
-  const auto shrunk = [&](int64_t count) { return std::llround(factor * static_cast<double>(count)); };
+  const auto shrunk = [&](int64_t count, int64_t least) {
+    return std::max<int64_t>(std::llround(factor * static_cast<double>(count)), least);
+  };
   const train::ScheduleOptions& schedule = config.schedule;
   if (schedule.warmup.count > 0) {
-    set.push_back("schedule.warmup=" + base::to_text({shrunk(schedule.warmup.count), schedule.warmup.unit}));
+    // A rise may be as long as a short training, and only an inverse root cannot do without.
+    const int64_t least = schedule.kind == train::ScheduleKind::inverse_sqrt ? 1 : 0;
+    set.push_back("schedule.warmup=" + base::to_text({shrunk(schedule.warmup.count, least), schedule.warmup.unit}));
   }
   if (schedule.step_every > 0) {
-    set.push_back("schedule.step_every=" + std::to_string(std::max<int64_t>(shrunk(schedule.step_every), 1)));
+    set.push_back("schedule.step_every=" + std::to_string(shrunk(schedule.step_every, 1)));
   }
   return set;
 }
 
+// Whole, without a slash at its end.
+fs::path place_of(const fs::path& run) { return (fs::absolute(run) / "").lexically_normal().parent_path(); }
+
 fs::path converted_folder(const fs::path& run) {
-  fs::path folder = (run / "").parent_path();  // without a slash at its end
+  fs::path folder = (run / "").parent_path();
+  if (folder.filename() == "." || folder.filename() == "..") folder = place_of(run);
   folder += "-converted";
   return folder;
 }
@@ -92,6 +129,7 @@ void check_is_finished_run(const fs::path& run) {
 
 ConvertPlan conversion_plan(const ConvertRequest& request, Trained& old) {
   const Config& config = *old.resolved.config;
+  check_of_new_layers(request.set, *old.resolved.config);
   const std::vector<nn::EncoderLayerImpl*> layers = encoder_layers(old.task->model());
   ConvertPlan plan{.request = request, .folder = request.folder.value_or(converted_folder(request.run))};
   plan.layers = layers_to_convert(request.layers, layers, request.run.string());
@@ -101,8 +139,8 @@ ConvertPlan conversion_plan(const ConvertRequest& request, Trained& old) {
   plan.model_set = {"model.layers=" + base::joined(kinds, ",")};
   if (request.threads > 0) plan.model_set.push_back("run.threads=" + std::to_string(request.threads));
   const base::Span length = convert_length(request.length, config.train);
-  plan.short_set = set_for_convert_length(length, config);
-  plan.identity = {{"run", fs::absolute(request.run).lexically_normal().string()},
+  plan.short_set = set_for_convert_length(length, config, request.set);
+  plan.identity = {{"run", place_of(request.run).string()},
                    {"layers", plan.layers},
                    {"set", request.set},
                    {"length", base::to_text(length)},
@@ -115,7 +153,12 @@ ConvertPlan conversion_plan(const ConvertRequest& request, Trained& old) {
 bool has_this_conversion(const ConvertPlan& plan) {
   const fs::path& folder = plan.folder;
   if (fs::exists(folder / kConvertFile)) {
-    if (read_conversion(folder / kConvertFile).request == plan.identity) return true;
+    const Conversion found = read_conversion(folder / kConvertFile);
+    if (found.request == plan.identity) {
+      if (found.scores.contains(kConverted)) return true;
+      fs::remove_all(folder);  // stopped while it was being written
+      return false;
+    }
     throw Error(folder.string() + ": there is another conversion already; give this one another --run");
   }
   if (fs::exists(folder / "config.toml")) {
@@ -162,8 +205,11 @@ void write_conversion(const ConvertPlan& plan, const Conversion& conversion) {
 }
 
 // The new run as it is before its first step: it can be evaluated, and training goes on from it.
-void write_converted_run(const ConvertPlan& plan, Trained& converted) {
+void write_converted_run(const ConvertPlan& plan, const Conversion& conversion, Trained& converted) {
   const run::RunDirectory run = run::RunDirectory::create(plan.folder, converted.resolved.config->toml());
+  Conversion begun = conversion;
+  begun.scores.erase(kConverted);
+  write_conversion(plan, begun);
   run.write("data.json", converted.task->facts().dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   const train::Tensors weights = models::tensors_of(converted.task->model());
   for (const char* name : {kConvertedWeights, "best"}) {
@@ -192,7 +238,8 @@ Conversion convert_model(const ConvertPlan& plan, Trained& old, Progress& progre
   const auto start = std::chrono::steady_clock::now();
   const DataChoice choice{.part = Part::train,
                           .examples = request.examples > 0 ? request.examples : kLearntExamples,
-                          .tokens = request.examples > 0 ? 0 : kLearntTokens};
+                          .tokens = request.examples > 0 ? 0 : kLearntTokens,
+                          .spread = true};
   conversion.layers = learn_layers(*made.task, *old.task, plan.layers,
                                    {.choice = choice,
                                     .steps = request.steps,
@@ -200,7 +247,8 @@ Conversion convert_model(const ConvertPlan& plan, Trained& old, Progress& progre
                                     .say = [&](const std::string& text) { progress.line(text); }});
   conversion.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   evaluated(kConverted, *made.task, "after conversion");
-  write_converted_run(plan, made);
+  conversion.scores[kConverted].seconds = conversion.seconds;
+  write_converted_run(plan, conversion, made);
   write_conversion(plan, conversion);
   return conversion;
 }
@@ -225,16 +273,26 @@ std::vector<ConvertTraining> convert_trainings(const ConvertPlan& plan) {
   return trainings;
 }
 
+// What a training that gave up leaves: the others are worth having.
+bool is_only_compared(const ConvertTraining& training) { return std::string_view(training.key) != kTuned; }
+
 // False: interrupted.
 bool run_training(const ConvertTraining& training, const ConvertPlan& plan, Conversion& conversion,
                   Progress& progress) {
   if (!fs::exists(training.folder / "config.toml")) {
     run::RunDirectory::create(training.folder, training.config.config->toml());
   }
-  const TrainSummary summary = train_resumed(training.folder, {.config = {.data = plan.request.data}}, progress);
-  if (summary.interrupted) return false;
-  conversion.scores[training.key] = convert_score(summary.results.front());
-  write_conversion(plan, conversion);
+  TrainRequest request{.config = {.data = plan.request.data}};
+  if (plan.request.threads > 0) request.config.set = {"run.threads=" + std::to_string(plan.request.threads)};
+  try {
+    const TrainSummary summary = train_resumed(training.folder, request, progress);
+    if (summary.interrupted) return false;
+    conversion.scores[training.key] = convert_score(summary.results.front());
+    write_conversion(plan, conversion);
+  } catch (const base::Failure& failure) {
+    if (!is_only_compared(training)) throw;
+    progress.line(training.folder.string() + ": gave up: " + failure.what());
+  }
   return true;
 }
 
@@ -250,6 +308,9 @@ ConvertSummary convert(const ConvertRequest& request, Progress& progress) {
   check_convert_set(request.set);
   check_is_finished_run(request.run);
   Trained old = open_trained(request.run, request.data, request.threads);
+  if (old.resolved.config->run.refit && !old.resolved.config->run.test) {
+    throw Error(request.run.string() + ": was refitted and has no TEST score (run.test = false): nothing to compare by");
+  }
   const ConvertPlan plan = conversion_plan(request, old);
   ConvertSummary summary{.folder = plan.folder};
   const bool begun = has_this_conversion(plan);

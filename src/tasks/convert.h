@@ -21,7 +21,7 @@ struct ConvertRequest {
   std::string length{};                           ///< of the training that follows; default: a tenth of the run's own
   std::string data{};                             ///< --data
   int64_t threads = 0;                            ///< 0: as the run
-  int64_t examples = 0;                           ///< to learn from, the first so many; 0: 2048, fewer of long ones
+  int64_t examples = 0;                           ///< to learn from, spread over all; 0: 2048, fewer of long ones
   int64_t steps = 400;                            ///< of gradient descent for each layer
   bool tune = true;                               ///< else the new run is left as the conversion made it
   bool scratch = false;                           ///< also the new configuration from scratch, as long as RUN was

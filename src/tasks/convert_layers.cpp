@@ -127,6 +127,7 @@ std::vector<ConvertedLayer> learn_layers(Task& model, Task& old, const std::vect
     const std::string name = "layer " + std::to_string(i + 1);
     nn::Attention& was = *old_layers.at(i)->attention;
     PrimalAttentionImpl& primal = *new_layers.at(i)->attention->primal();
+    if (request.say) request.say(name + ": what it does to the examples, closed forms");
     const train::LayerSamples samples = layer_samples_of(model, old, i, request.choice);
     train::DistilOptions options{.steps = request.steps, .seed = request.seed};
     if (request.say) {

@@ -11,8 +11,6 @@ namespace primal::tasks {
 
 namespace {
 
-constexpr size_t kAdvisedShare = 1;  // 95 %: what the ranks of single heads are told for
-
 std::string spread_of(const run::MatrixCurves& curves) {
   std::string text = base::printed("%.2f", curves.effective_rank);
   if (std::isfinite(curves.effective_rank_deviation)) {
@@ -23,7 +21,7 @@ std::string spread_of(const run::MatrixCurves& curves) {
 
 std::string range_of_heads(const std::vector<run::MatrixCurves>& heads) {
   std::vector<int64_t> ranks;
-  for (const run::MatrixCurves& head : heads) ranks.push_back(head.ranks[kAdvisedShare]);
+  for (const run::MatrixCurves& head : heads) ranks.push_back(head.ranks[run::kHeadShare]);
   const auto [low, high] = std::ranges::minmax(ranks);
   return low == high ? std::to_string(low) : std::to_string(low) + " to " + std::to_string(high);
 }
@@ -46,10 +44,10 @@ std::string matrix_row(const run::MatrixFacts& facts) {
 std::string matrix_table(const run::Spectra& spectra) {
   if (spectra.matrices.empty()) return "";
   std::string text = "\nattention matrices, of primal layers the kernel matrix";
-  if (!spectra.matrices_of.empty()) text += "; " + spectra.matrices_of;
+  if (!spectra.matrices_of.empty()) text += "\n" + spectra.matrices_of;
   text += "\n" + base::padded("", 24) + base::printed("%7s %6s  %-16s", "samples", "N", "effective rank");
   for (const double share : run::kEnergyShares) text += base::printed(" %3.0f %%", 100 * share);
-  text += base::printed("  heads, %.0f %%\n", 100 * run::kEnergyShares[kAdvisedShare]);
+  text += base::printed("  heads, %.0f %%\n", 100 * run::kEnergyShares[run::kHeadShare]);
   for (const run::MatrixFacts& facts : spectra.matrices) text += matrix_row(facts);
   for (const analysis::RankAdvice& advice : analysis::rank_advice(spectra.matrices)) {
     text += base::printed("rank that keeps %.0f %% of the energy (sum of squares): --set %s\n", 100 * advice.share,

@@ -61,17 +61,21 @@ std::string last_line(const fs::path& log) {
 }
 
 // Data that cannot be read are told of at once, not by every run.
-void check_data(const PointPlan& plan) {
+void check_data(const PointPlan& plan, base::Progress& progress) {
   const auto first = std::ranges::find_if(plan.runs, [](const PointRun& run) { return !is_finished(run.folder); });
   if (first == plan.runs.end()) return;
   const Resolved resolved = resolve_config(config_of(plan.request, first->point));
   const bool hold_out = plan.options.protocol == Protocol::honest;
-  resolved.family->open(*resolved.config, {.search = data_search_path(plan.request.data), .hold_out = hold_out});
+  resolved.family->open(*resolved.config, {.search = data_search_path(plan.request.data),
+                                           .hold_out = hold_out,
+                                           .progress = &progress});
+  progress.finish();
 }
 
-bool is_ours(const fs::path& folder, const std::string& file) {
-  if (fs::exists(folder / file)) return true;
-  for (const fs::path& point : data::entries(folder)) {  // one of an older version that was stopped has none
+bool is_ours(const PointsRequest& request) {
+  if (fs::exists(request.folder / request.file)) return true;
+  if (!request.file_may_lack) return false;
+  for (const fs::path& point : data::entries(request.folder)) {  // one of an older version that was stopped has none
     for (const fs::path& run : data::entries(point)) {
       if (run.filename().string().starts_with("seed-") && fs::exists(run / "config.toml")) return true;
     }
@@ -83,7 +87,7 @@ void check_folder(const PointsRequest& request) {
   const fs::path& folder = request.folder;
   if (fs::exists(folder) && !fs::is_directory(folder)) throw Error(folder.string() + ": is not a folder");
   for (const fs::path& entry : data::entries(folder)) {
-    if (entry.filename() == base::kLockFile || is_ours(folder, request.file)) continue;
+    if (entry.filename() == base::kLockFile || is_ours(request)) continue;
     throw Error(folder.string() + ": a new " + request.what + " needs a folder that is absent or empty, but there is " +
                 entry.filename().string() + " in this one");
   }
@@ -103,7 +107,7 @@ PointPlan plan_points(const PointsRequest& request) {
     check_seeds(config.train.seed, request.seeds);
     const std::string& name = request.points[i].folder;
     const auto [other, is_new] = names.emplace(config.toml(), name);
-    if (!is_new) throw Error(request.what + ": " + other->second + " and " + name + " are the same");
+    if (!is_new) throw Error(request.points_are + ": " + other->second + " and " + name + " are the same");
     for (int64_t seed = config.train.seed; seed < config.train.seed + request.seeds; ++seed) {
       plan.runs.push_back({.point = i, .seed = seed, .folder = request.folder / name / seed_folder(seed)});
       check_same_configuration(request, wanted, plan.runs.back());
@@ -112,10 +116,10 @@ PointPlan plan_points(const PointsRequest& request) {
   return plan;
 }
 
-base::FolderLock hold_folder(const PointPlan& plan, const std::string& begun) {
+base::FolderLock hold_folder(const PointPlan& plan, const std::string& begun, base::Progress& progress) {
   const PointsRequest& request = plan.request;
   check_folder(request);
-  check_data(plan);
+  check_data(plan, progress);
   std::error_code failure;
   fs::create_directories(request.folder, failure);
   if (failure) base::fail_writing(request.folder, "create it", failure);
@@ -125,7 +129,7 @@ base::FolderLock hold_folder(const PointPlan& plan, const std::string& begun) {
 }
 
 PointOutcome run_points(const PointPlan& plan, const std::function<std::string(const run::Result&)>& describe,
-                        const std::function<void(const std::string&)>& say) {
+                        base::Progress& progress) {
   const PointsRequest& request = plan.request;
   const int64_t threads = std::max<int64_t>(threads_of(plan.options) / request.jobs, 1);
   PointOutcome outcome{.failed = std::vector<int64_t>(request.points.size())};
@@ -149,7 +153,7 @@ PointOutcome run_points(const PointPlan& plan, const std::function<std::string(c
       ++outcome.failed[run.point];
       line += "failed (exit code " + std::to_string(exit_code) + "): " + last_line(log) + "; see " + log.string();
     }
-    say(line);
+    progress.line(line);
   });
   return outcome;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/folder_lock.h"
+#include "base/progress.h"
 #include "run/result.h"
 #include "tasks/config.h"
 
@@ -20,8 +21,10 @@ struct RunPoint {
 };
 
 struct PointsRequest {
-  std::string what;  ///< "sweep", for messages
-  std::string file;  ///< in the folder, and says whose it is: "sweep.json"
+  std::string what;               ///< "sweep", for messages
+  std::string points_are;         ///< "--vary", likewise: what made them
+  std::string file;               ///< in the folder, and says whose it is: "sweep.json"
+  bool file_may_lack = false;     ///< earlier versions wrote it last
   std::string preset{};
   std::vector<std::string> set{};  ///< "key=value" for all points
   std::vector<RunPoint> points{};
@@ -54,13 +57,14 @@ struct PointOutcome {
 };
 
 /// Makes the folder, to be held until the last file in it is written; `begun` goes into the request's file if there is
-/// none. Throws Error if something else is in the folder, or the data of the runs cannot be read.
-base::FolderLock hold_folder(const PointPlan& plan, const std::string& begun);
+/// none. Data that are missing and can be made are made. Throws Error if something else is in the folder, or the data of
+/// the runs cannot be read.
+base::FolderLock hold_folder(const PointPlan& plan, const std::string& begun, base::Progress& progress);
 
-/// Runs what is not finished yet. `say` gets a line per finished run: "3/12  NAME  seed-1  " and what `describe` makes
-/// of its result.
+/// Runs what is not finished yet. `progress` gets a line per finished run: "3/12  NAME  seed-1  " and what `describe`
+/// makes of its result.
 PointOutcome run_points(const PointPlan& plan, const std::function<std::string(const run::Result&)>& describe,
-                        const std::function<void(const std::string&)>& say);
+                        base::Progress& progress);
 
 /// The results of the finished runs of a point, in the order of their seeds.
 std::vector<run::Result> results_of(const PointPlan& plan, size_t point);

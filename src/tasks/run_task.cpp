@@ -13,6 +13,7 @@
 #include "run/classification.h"
 #include "tasks/watch.h"
 #include "train/checkpoint.h"
+#include "train/start_weights.h"
 
 namespace primal::tasks {
 
@@ -70,6 +71,12 @@ void say_notes(const Task& task, RunDirectory& run, Progress& progress) {
   }
 }
 
+// A run that goes on has weights of its own.
+void give_start_weights(const Config& config, Task& task, const RunDirectory& run) {
+  if (config.train.start_from.empty() || train::latest_checkpoint(run.checkpoints())) return;
+  train::load_start_weights(task.model(), config.train.start_from);
+}
+
 void write_facts(const Task& task, const RunDirectory& run) {
   run.write("data.json", task.facts().dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
@@ -92,6 +99,7 @@ Outcome refit(const Config& config, const Outcome& chosen, Task& task, RunDirect
     const double longer = static_cast<double>(*plan.last_step) / static_cast<double>(chosen.best.step);
     options.length.count = std::llround(longer * static_cast<double>(options.length.count));
   }
+  give_start_weights(config, task, inner);
   train::Trainer trainer(task, options, config.optimizer, config.schedule, std::move(plan), inner, progress);
   return trainer.run();
 }
@@ -168,6 +176,7 @@ void check_same_data(const fs::path& run, const Task& task, const std::set<Part>
 
 RunOutcome run_task(const Config& config, Task& task, RunDirectory& run, Progress& progress) {
   check_same_data(run.path(), task);
+  give_start_weights(config, task, run);
   write_facts(task, run);
   say(run, progress, introduction(config, task));
   say_notes(task, run, progress);

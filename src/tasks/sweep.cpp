@@ -127,7 +127,12 @@ std::vector<report::SweepKey> keys_of(const std::vector<std::string>& vary) {
 
 PointPlan plan_of(const SweepRequest& request, const std::vector<report::SweepKey>& keys,
                   const std::vector<Point>& points) {
-  PointsRequest wanted{.what = "sweep", .file = kSweepFile, .preset = request.preset, .set = request.set};
+  PointsRequest wanted{.what = "sweep",
+                       .points_are = "--vary",
+                       .file = kSweepFile,
+                       .file_may_lack = true,
+                       .preset = request.preset,
+                       .set = request.set};
   // Neither has a say in the validation accuracy.
   wanted.set.insert(wanted.set.end(), {"run.test=false", "run.refit=false"});
   for (const Point& point : points) wanted.points.push_back({folder_name(keys, point), assignments(keys, point)});
@@ -142,7 +147,7 @@ std::string as_text(const report::SweepResults& results) { return to_json(result
 
 }  // namespace
 
-SweepSummary sweep(const SweepRequest& request, const std::function<void(const std::string&)>& say) {
+SweepSummary sweep(const SweepRequest& request, base::Progress& progress) {
   const std::vector<report::SweepKey> keys = keys_of(request.vary);
   const std::vector<Point> points = grid(keys);
   const PointPlan plan = plan_of(request, keys, points);
@@ -156,8 +161,8 @@ SweepSummary sweep(const SweepRequest& request, const std::function<void(const s
   const auto describe = [&](const run::Result& result) {
     return results.part + " " + result.metric.name + " " + run::format_score(result.metric, score_of(result));
   };
-  const base::FolderLock lock = hold_folder(plan, as_text(results));
-  const PointOutcome outcome = run_points(plan, describe, say);
+  const base::FolderLock lock = hold_folder(plan, as_text(results), progress);
+  const PointOutcome outcome = run_points(plan, describe, progress);
   summary.interrupted = outcome.interrupted;
   results.metric = common_metric(plan).value_or(run::Metric{.key = "score", .name = "score"});
   for (size_t i = 0; i < points.size(); ++i) {

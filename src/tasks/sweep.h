@@ -2,11 +2,11 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "base/progress.h"
 #include "report/sweep_page.h"
 
 namespace primal::tasks {
@@ -29,9 +29,9 @@ struct SweepSummary {
 };
 
 /// Runs what is not finished yet, then writes sweep.html and sweep.json. With the honest protocol the measure is the
-/// accuracy on the validation part and TEST is not touched: options must not be chosen on it. `say` gets a line per
-/// finished run.
-SweepSummary sweep(const SweepRequest& request, const std::function<void(const std::string&)>& say);
+/// accuracy on the validation part and TEST is not touched: options must not be chosen on it. `progress` gets a line
+/// per finished run.
+SweepSummary sweep(const SweepRequest& request, base::Progress& progress);
 
 /// As sweep.json has them.
 nlohmann::json to_json(const report::SweepResults& results);

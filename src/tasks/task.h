@@ -24,7 +24,12 @@ struct DataChoice {
   std::optional<std::filesystem::path> file{};
   int64_t examples = 0;  ///< the first so many; 0 = all
   int64_t tokens = 0;    ///< fewer if they have more tokens than this, but at least one; 0 = any
+  bool spread = false;   ///< evenly over all instead of the first: files are often sorted by class
 };
+
+/// The places of the examples that may be chosen among `all`, in the order of the choice. Of a choice that is spread
+/// every beginning is, too.
+std::vector<int64_t> order_of(const DataChoice& choice, int64_t all);
 
 struct PredictRequest {
   std::filesystem::path input;  ///< "-" = standard input

@@ -16,7 +16,6 @@
 #include "train/checkpoint.h"
 #include "train/optimizer.h"
 #include "train/recorder.h"
-#include "train/start_weights.h"
 #include "train/weight_average.h"
 
 namespace primal::train {
@@ -379,11 +378,8 @@ Outcome Trainer::Loop::outcome(bool interrupted) const {
 }
 
 Trainer::Trainer(Problem& problem, const TrainOptions& train, const OptimizerOptions& optimizer,
-                 const ScheduleOptions& schedule, TrainPlan plan, run::RunDirectory& run, base::Progress& progress) {
-  const bool is_new = !latest_checkpoint(run.checkpoints());
-  if (is_new && !train.start_from.empty()) load_start_weights(problem.model(), train.start_from);
-  loop_ = std::make_unique<Loop>(problem, train, optimizer, schedule, std::move(plan), run, progress);
-}
+                 const ScheduleOptions& schedule, TrainPlan plan, run::RunDirectory& run, base::Progress& progress)
+    : loop_(std::make_unique<Loop>(problem, train, optimizer, schedule, std::move(plan), run, progress)) {}
 Trainer::~Trainer() = default;
 
 Outcome Trainer::run() { return loop_->run(); }

@@ -47,7 +47,7 @@ struct Outcome {
 class Trainer {
  public:
   /// Goes on from the newest checkpoint of the run directory, if there is one; else begins with the weights that the
-  /// model has, or with those of TrainOptions::start_from.
+  /// model has: those of TrainOptions::start_from are given to it before (train/start_weights.h).
   Trainer(Problem& problem, const TrainOptions& train, const OptimizerOptions& optimizer,
           const ScheduleOptions& schedule, TrainPlan plan, run::RunDirectory& run, base::Progress& progress);
   ~Trainer();

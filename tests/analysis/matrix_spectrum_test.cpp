@@ -20,12 +20,12 @@ using run::MatrixFacts;
 using tests::close;
 using torch::Tensor;
 
-constexpr int64_t kWidth = 12, kHeads = 3, kTokens = 17;
+constexpr int64_t kChannels = 12, kOwnHeads = 3, kSequence = 17;
 
-std::unique_ptr<nn::Attention> attention_of(nn::AttentionOptions options) {
-  options.width = kWidth;
-  options.heads = kHeads;
-  options.tokens = kTokens;
+std::unique_ptr<nn::Attention> kind_alone(nn::AttentionOptions options) {
+  options.width = kChannels;
+  options.heads = kOwnHeads;
+  options.tokens = kSequence;
   torch::manual_seed(5);
   auto attention = nn::make_attention(options);
   attention->module()->to(torch::kDouble);
@@ -33,81 +33,81 @@ std::unique_ptr<nn::Attention> attention_of(nn::AttentionOptions options) {
   return attention;
 }
 
-Tensor tokens_of(int64_t samples = 1) { return torch::randn({samples, kTokens, kWidth}, torch::kDouble); }
+Tensor random_tokens(int64_t samples = 1) { return torch::randn({samples, kSequence, kChannels}, torch::kDouble); }
 
 // Queries or keys of each head: [H, N, d]
-Tensor heads_of(const nn::Attention& attention, const std::string& name, const Tensor& x) {
+Tensor projected_heads(const nn::Attention& attention, const std::string& name, const Tensor& x) {
   const auto parameters = attention.module()->named_parameters();
   const Tensor y = at::linear(x[0], parameters[name + ".weight"], parameters[name + ".bias"]);
-  return y.view({-1, kHeads, kWidth / kHeads}).transpose(0, 1);
+  return y.view({-1, kOwnHeads, kChannels / kOwnHeads}).transpose(0, 1);
 }
 
-Tensor products(const nn::Attention& attention, const Tensor& x) {
-  return heads_of(attention, "q_proj", x).matmul(heads_of(attention, "k_proj", x).transpose(1, 2));
+Tensor head_products(const nn::Attention& attention, const Tensor& x) {
+  return projected_heads(attention, "q_proj", x).matmul(projected_heads(attention, "k_proj", x).transpose(1, 2));
 }
 
 TEST(AttentionMatrix, OfSoftmaxIsTheSoftmaxOfScaledProducts) {
-  const auto attention = attention_of({.kind = "softmax"});
-  const Tensor x = tokens_of();
-  const Tensor scores = products(*attention, x) / std::sqrt(static_cast<double>(kWidth / kHeads));
+  const auto attention = kind_alone({.kind = "softmax"});
+  const Tensor x = random_tokens();
+  const Tensor scores = head_products(*attention, x) / std::sqrt(static_cast<double>(kChannels / kOwnHeads));
   EXPECT_TRUE(close(attention_matrix(*attention, x), scores.softmax(-1), 1e-12));
 }
 
 TEST(AttentionMatrix, OfACausalSoftmaxIsATriangle) {
-  const auto attention = attention_of({.kind = "softmax", .causal = true});
-  const Tensor x = tokens_of();
-  const Tensor hidden = torch::ones({kTokens, kTokens}, torch::kBool).triu(1);
-  const Tensor scores = products(*attention, x) / std::sqrt(static_cast<double>(kWidth / kHeads));
+  const auto attention = kind_alone({.kind = "softmax", .causal = true});
+  const Tensor x = random_tokens();
+  const Tensor hidden = torch::ones({kSequence, kSequence}, torch::kBool).triu(1);
+  const Tensor scores = head_products(*attention, x) / std::sqrt(static_cast<double>(kChannels / kOwnHeads));
   EXPECT_TRUE(close(attention_matrix(*attention, x), scores.masked_fill(hidden, -INFINITY).softmax(-1), 1e-12));
 }
 
 TEST(AttentionMatrix, LeavesPaddedTokensOutWhereverTheyAre) {
-  const Tensor x = tokens_of();
-  Tensor padding = torch::zeros({1, kTokens}, torch::kBool);
+  const Tensor x = random_tokens();
+  Tensor padding = torch::zeros({1, kSequence}, torch::kBool);
   for (const int64_t token : {2, 3, 16}) padding[0][token] = true;
   const Tensor alone = x.index_select(1, padding[0].logical_not().nonzero().squeeze(1));
   for (const char* kind : {"softmax", "linear", "cosine", "performer", "flow"}) {
     SCOPED_TRACE(kind);
-    const auto attention = attention_of({.kind = kind});
+    const auto attention = kind_alone({.kind = kind});
     const Tensor matrix = attention_matrix(*attention, x, padding);
-    EXPECT_EQ(matrix.sizes(), (std::vector<int64_t>{kHeads, kTokens - 3, kTokens - 3}));
+    EXPECT_EQ(matrix.sizes(), (std::vector<int64_t>{kOwnHeads, kSequence - 3, kSequence - 3}));
     EXPECT_TRUE(close(matrix, attention_matrix(*attention, alone), 1e-10));
   }
 }
 
 TEST(AttentionMatrix, OfCosineIsThatOfTheAngles) {
-  const auto attention = attention_of({.kind = "cosine"});
-  const Tensor x = tokens_of();
+  const auto attention = kind_alone({.kind = "cosine"});
+  const Tensor x = random_tokens();
   const auto unit = [&](const char* name) {
-    const Tensor y = heads_of(*attention, name, x);
+    const Tensor y = projected_heads(*attention, name, x);
     return y / y.norm(2, -1, /*keepdim=*/true);
   };
-  const Tensor expected = unit("q_proj").matmul(unit("k_proj").transpose(1, 2)) / std::sqrt(double{kTokens});
+  const Tensor expected = unit("q_proj").matmul(unit("k_proj").transpose(1, 2)) / std::sqrt(double{kSequence});
   EXPECT_TRUE(close(attention_matrix(*attention, x), expected, 1e-12));
 }
 
 TEST(AttentionMatrix, OfLinearIsPositiveAndItsRowsAreMeans) {
   for (const bool causal : {false, true}) {
-    const Tensor matrix = attention_matrix(*attention_of({.kind = "linear", .causal = causal}), tokens_of());
+    const Tensor matrix = attention_matrix(*kind_alone({.kind = "linear", .causal = causal}), random_tokens());
     EXPECT_GE(matrix.min().item<double>(), 0);
-    EXPECT_TRUE(close(matrix.sum(-1), torch::ones({kHeads, kTokens}, torch::kDouble), 1e-5));
+    EXPECT_TRUE(close(matrix.sum(-1), torch::ones({kOwnHeads, kSequence}, torch::kDouble), 1e-5));
     EXPECT_EQ(matrix.triu(1).abs().max().item<double>() == 0, causal);
   }
 }
 
 TEST(AttentionMatrix, OfAWindowIsABand) {
-  const Tensor matrix = attention_matrix(*attention_of({.kind = "window", .window = {.tokens = 4}}), tokens_of());
-  const Tensor at = torch::arange(kTokens), near = (at.unsqueeze(1) - at).abs() <= 2;
+  const Tensor matrix = attention_matrix(*kind_alone({.kind = "window", .window = {.tokens = 4}}), random_tokens());
+  const Tensor at = torch::arange(kSequence), near = (at.unsqueeze(1) - at).abs() <= 2;
   EXPECT_TRUE(tests::same(matrix[0] > 0, near));
-  EXPECT_TRUE(close(matrix.sum(-1), torch::ones({kHeads, kTokens}, torch::kDouble), 1e-12));
+  EXPECT_TRUE(close(matrix.sum(-1), torch::ones({kOwnHeads, kSequence}, torch::kDouble), 1e-12));
 }
 
-nn::Encoder encoder_of(const std::vector<nn::AttentionOptions>& kinds) {
+nn::Encoder encoder_of_kinds(const std::vector<nn::AttentionOptions>& kinds) {
   std::vector<nn::EncoderLayerOptions> layers;
   for (nn::AttentionOptions options : kinds) {
-    options.width = kWidth;
-    options.heads = kHeads;
-    options.tokens = kTokens;
+    options.width = kChannels;
+    options.heads = kOwnHeads;
+    options.tokens = kSequence;
     layers.push_back({.attention = options, .feed_forward = 16});
   }
   torch::manual_seed(6);
@@ -117,7 +117,7 @@ nn::Encoder encoder_of(const std::vector<nn::AttentionOptions>& kinds) {
 }
 
 // Singular values of each matrix, [H, k] per sample, all made as they are.
-std::vector<SingularValues> rows_of(const Tensor& values) {
+std::vector<SingularValues> matrix_rows(const Tensor& values) {
   std::vector<SingularValues> rows;
   for (int64_t h = 0; h < values.size(0); ++h) {
     const Tensor row = values[h].contiguous();
@@ -139,8 +139,8 @@ void expect_curves(const run::MatrixCurves& actual, const std::vector<SingularVa
 }
 
 TEST(MatrixSpectra, AreThoseOfTheMatricesOfEverySampleAndHead) {
-  nn::Encoder encoder = encoder_of({{.kind = "softmax"}, {.kind = "primal", .primal = {.rank = 4, .rows = 7}}});
-  const Tensor x = tokens_of(3), padding = padding_mask(torch::tensor({17, 9, 0}), kTokens);
+  nn::Encoder encoder = encoder_of_kinds({{.kind = "softmax"}, {.kind = "primal", .primal = {.rank = 4, .rows = 7}}});
+  const Tensor x = random_tokens(3), padding = padding_mask(torch::tensor({17, 9, 0}), kSequence);
   const auto pass = [&] { encoder(x, nn::EncoderMasks{padding}); };
   const auto records = nn::record(*encoder, pass);
   const auto layers = matrix_spectra(*encoder, pass);
@@ -154,9 +154,10 @@ TEST(MatrixSpectra, AreThoseOfTheMatricesOfEverySampleAndHead) {
       return call.input.narrow(0, b, 1).narrow(1, 0, b == 0 ? 17 : 9);
     };
     const Tensor matrix = attention_matrix(*records[0].attention, sample(records[0]));
-    for (const auto& row : rows_of(at::linalg_svdvals(matrix))) attention.push_back(row);
+    for (const auto& row : matrix_rows(at::linalg_svdvals(matrix))) attention.push_back(row);
     const Tensor k = tests::kernel_matrix(*records[1].attention->primal(), sample(records[1])).k;
-    for (const auto& row : rows_of(at::linalg_svdvals(k).narrow(1, 0, kWidth / kHeads))) kernel.push_back(row);
+    for (const auto& row : matrix_rows(at::linalg_svdvals(k).narrow(1, 0, kChannels / kOwnHeads)))
+      kernel.push_back(row);
   }
   EXPECT_EQ(layers[0].samples, 2);  // the third has no token
   EXPECT_EQ(layers[0].tokens, 17);
@@ -165,15 +166,15 @@ TEST(MatrixSpectra, AreThoseOfTheMatricesOfEverySampleAndHead) {
   EXPECT_EQ(layers[1].features, 4);
   expect_curves(layers[0].all, attention, layers[0].places);
   expect_curves(layers[1].all, kernel, layers[1].places);
-  ASSERT_EQ(layers[0].heads.size(), static_cast<size_t>(kHeads));
-  expect_curves(layers[0].heads[1], {attention[1], attention[1 + kHeads]}, layers[0].places);
+  ASSERT_EQ(layers[0].heads.size(), static_cast<size_t>(kOwnHeads));
+  expect_curves(layers[0].heads[1], {attention[1], attention[1 + kOwnHeads]}, layers[0].places);
   EXPECT_EQ(layers[0].all.deviations.size(), 17u);
 }
 
 TEST(MatrixSpectra, CausalLayersHaveThemToo) {
-  nn::Encoder encoder =
-      encoder_of({{.kind = "primal", .causal = true, .primal = {.rank = 4}}, {.kind = "softmax", .causal = true}});
-  const auto layers = matrix_spectra(*encoder, [&] { encoder(tokens_of(2)); });
+  nn::Encoder encoder = encoder_of_kinds(
+      {{.kind = "primal", .causal = true, .primal = {.rank = 4}}, {.kind = "softmax", .causal = true}});
+  const auto layers = matrix_spectra(*encoder, [&] { encoder(random_tokens(2)); });
   ASSERT_EQ(layers.size(), 2u);
   for (const MatrixFacts& layer : layers) {
     EXPECT_EQ(layer.left_out, "");
@@ -183,8 +184,8 @@ TEST(MatrixSpectra, CausalLayersHaveThemToo) {
 }
 
 TEST(MatrixSpectra, KeepToTheirLimits) {
-  nn::Encoder encoder = encoder_of({{.kind = "softmax"}, {.kind = "primal", .primal = {.rank = 4, .rows = 7}}});
-  const Tensor x = tokens_of(6);
+  nn::Encoder encoder = encoder_of_kinds({{.kind = "softmax"}, {.kind = "primal", .primal = {.rank = 4, .rows = 7}}});
+  const Tensor x = random_tokens(6);
   const auto with = [&](const MatrixLimits& limits) {
     return matrix_spectra(
         *encoder, [&] { encoder(x); }, limits);
@@ -200,8 +201,8 @@ TEST(MatrixSpectra, KeepToTheirLimits) {
 }
 
 TEST(MatrixSpectra, DoNotChangeTheModel) {
-  nn::Encoder encoder = encoder_of({{.kind = "softmax", .dropout = 0.5}, {.kind = "performer"}});
-  const Tensor x = tokens_of(2);
+  nn::Encoder encoder = encoder_of_kinds({{.kind = "softmax", .dropout = 0.5}, {.kind = "performer"}});
+  const Tensor x = random_tokens(2);
   const auto first = matrix_spectra(*encoder, [&] { encoder(x); });
   const auto second = matrix_spectra(*encoder, [&] { encoder(x); });
   for (size_t i = 0; i < first.size(); ++i) EXPECT_EQ(first[i].all.values, second[i].all.values);

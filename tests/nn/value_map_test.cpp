@@ -13,15 +13,15 @@ namespace {
 using tests::close;
 using torch::Tensor;
 
-constexpr int64_t kWidth = 12, kHeads = 3, kTokens = 9;
+constexpr int64_t kMapWidth = 12, kMapHeads = 3, kMapTokens = 9;
 
-AttentionOptions options_of(const std::string& kind, bool causal = false) {
+AttentionOptions map_options(const std::string& kind, bool causal = false) {
   return {.kind = kind,
-          .width = kWidth,
-          .heads = kHeads,
+          .width = kMapWidth,
+          .heads = kMapHeads,
           .dropout = 0.5,
           .causal = causal,
-          .tokens = kTokens,
+          .tokens = kMapTokens,
           .primal = {.rank = 4, .rows = 5},
           .linformer = {.rows = 5},
           .performer = {.features = 6},
@@ -31,7 +31,7 @@ AttentionOptions options_of(const std::string& kind, bool causal = false) {
 }
 
 // In evaluation mode.
-std::unique_ptr<Attention> made(const AttentionOptions& options, c10::ScalarType dtype = torch::kDouble) {
+std::unique_ptr<Attention> evaluating(const AttentionOptions& options, c10::ScalarType dtype = torch::kDouble) {
   auto attention = make_attention(options);
   attention->module()->to(dtype);
   attention->module()->eval();
@@ -48,32 +48,35 @@ void for_every_value_kind(const Body& body) {
       if (causal && both_ways) continue;
       SCOPED_TRACE(kind + (causal ? ", causal" : ""));
       torch::manual_seed(4);
-      body(options_of(kind, causal));
+      body(map_options(kind, causal));
     }
   }
 }
 
-Tensor projected(const Attention& attention, const char* name, const Tensor& x) {
+Tensor map_projection(const Attention& attention, const char* name, const Tensor& x) {
   const auto parameters = attention.module()->named_parameters();
   const Tensor* bias = parameters.find(std::string(name) + ".bias");
   return at::linear(x, parameters[std::string(name) + ".weight"],
                     bias != nullptr ? std::optional(*bias) : std::nullopt);
 }
 
-Tensor in_heads(const Tensor& x) { return x.view({x.size(0), x.size(1), kHeads, kWidth / kHeads}).transpose(1, 2); }
+Tensor values_in_heads(const Tensor& x) {
+  return x.view({x.size(0), x.size(1), kMapHeads, kMapWidth / kMapHeads}).transpose(1, 2);
+}
 
 // The whole layer around the map.
 Tensor forward_by_map(Attention& attention, const Tensor& x, const std::optional<Tensor>& padding) {
-  const Tensor mixed = attention.value_map(x, padding)(in_heads(projected(attention, "v_proj", x)).contiguous());
-  return projected(attention, "out_proj", mixed.transpose(1, 2).reshape(x.sizes()));
+  const Tensor mixed =
+      attention.value_map(x, padding)(values_in_heads(map_projection(attention, "v_proj", x)).contiguous());
+  return map_projection(attention, "out_proj", mixed.transpose(1, 2).reshape(x.sizes()));
 }
 
 TEST(ValueMap, IsWhatTheForwardPassDoesBetweenItsProjections) {
   const torch::NoGradGuard no_grad;
-  const Tensor padding = padding_mask(torch::tensor({9, 6}), kTokens), real = padding.logical_not().unsqueeze(-1);
+  const Tensor padding = padding_mask(torch::tensor({9, 6}), kMapTokens), real = padding.logical_not().unsqueeze(-1);
   for_every_value_kind([&](const AttentionOptions& options) {
-    const auto attention = made(options);
-    const Tensor x = torch::randn({2, kTokens, kWidth}, torch::kDouble);
+    const auto attention = evaluating(options);
+    const Tensor x = torch::randn({2, kMapTokens, kMapWidth}, torch::kDouble);
     EXPECT_TRUE(close(forward_by_map(*attention, x, std::nullopt), attention->forward(x, std::nullopt).out, 1e-10));
     EXPECT_TRUE(close(forward_by_map(*attention, x, padding) * real, attention->forward(x, padding).out * real, 1e-10));
   });
@@ -82,9 +85,9 @@ TEST(ValueMap, IsWhatTheForwardPassDoesBetweenItsProjections) {
 TEST(ValueMap, IsLinearAndTheSameEveryTime) {
   const torch::NoGradGuard no_grad;
   for_every_value_kind([&](const AttentionOptions& options) {
-    const auto attention = made(options);
-    const ValueMap map = attention->value_map(torch::randn({2, kTokens, kWidth}, torch::kDouble), std::nullopt);
-    const std::vector<int64_t> shape{2, kHeads, kTokens, kWidth / kHeads};
+    const auto attention = evaluating(options);
+    const ValueMap map = attention->value_map(torch::randn({2, kMapTokens, kMapWidth}, torch::kDouble), std::nullopt);
+    const std::vector<int64_t> shape{2, kMapHeads, kMapTokens, kMapWidth / kMapHeads};
     const Tensor u = torch::randn(shape, torch::kDouble), v = torch::randn(shape, torch::kDouble);
     EXPECT_TRUE(close(map(2 * u - v), 2 * map(u) - map(v), 1e-9));
     EXPECT_TRUE(tests::same(map(u), map(u)));  // no dropout in evaluation mode
@@ -92,20 +95,28 @@ TEST(ValueMap, IsLinearAndTheSameEveryTime) {
 }
 
 TEST(ValueMap, APrimalAttentionHasNone) {
-  EXPECT_FALSE(made(options_of("primal"))->value_map(torch::randn({1, kTokens, kWidth}, torch::kDouble), std::nullopt));
+  EXPECT_FALSE(evaluating(map_options("primal"))
+                   ->value_map(torch::randn({1, kMapTokens, kMapWidth}, torch::kDouble), std::nullopt));
 }
+
+struct UnderAutocast {
+  UnderAutocast() { at::autocast::set_autocast_enabled(at::kCPU, true); }
+  ~UnderAutocast() { at::autocast::set_autocast_enabled(at::kCPU, false); }
+};
 
 TEST(ValueMap, KeepsTheDigitsOfValuesWhateverTheLayerComputesIn) {
   const torch::NoGradGuard no_grad;
   for_every_value_kind([&](const AttentionOptions& options) {
-    const auto attention = made(options, torch::kFloat);
-    const Tensor x = torch::randn({1, kTokens, kWidth});
-    const Tensor ones = torch::ones({1, kHeads, kTokens, kWidth / kHeads}) / 3;
-    at::autocast::set_autocast_enabled(at::kCPU, true);
-    const Tensor under_autocast = attention->value_map(x, std::nullopt)(ones);
-    at::autocast::set_autocast_enabled(at::kCPU, false);
+    const auto attention = evaluating(options, torch::kFloat);
+    const Tensor x = torch::randn({1, kMapTokens, kMapWidth});
+    const Tensor ones = torch::ones({1, kMapHeads, kMapTokens, kMapWidth / kMapHeads}) / 3;
+    const Tensor under_autocast = [&] {
+      const UnderAutocast autocast;
+      return attention->value_map(x, std::nullopt)(ones);
+    }();
     EXPECT_EQ(under_autocast.scalar_type(), torch::kFloat);
-    if (options.kind == "softmax") EXPECT_TRUE(close(under_autocast, ones, 1e-6));  // its weights add up to 1
+    if (options.kind != "softmax") return;
+    EXPECT_TRUE(close(under_autocast, ones, 1e-6));  // its weights add up to 1
   });
 }
 

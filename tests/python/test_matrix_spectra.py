@@ -81,7 +81,9 @@ def test_the_table_and_its_advice(data, both, softmax):
     for i, (share, advice) in enumerate(zip((90, 95, 99), both[0]["rank_advice"]["shares"], strict=True)):
         ranks = [layer["all"]["ranks"][i] for layer in (first, second)]
         assert advice["ranks"] == ranks
-        assert advice["setting"] == "model.rank=" + (str(ranks[0]) if ranks[0] == ranks[1] else f"{ranks[0]},{ranks[1]}")
+        assert advice["setting"] == "model.rank=" + (
+            str(ranks[0]) if ranks[0] == ranks[1] else f"{ranks[0]},{ranks[1]}"
+        )
         assert f"keeps {share} % of the energy (sum of squares): --set {advice['setting']}\n" in text
 
 
@@ -160,7 +162,10 @@ def test_a_browser_draws_the_page(data, trained, softmax, tmp_path):
     drawn = open_page(page)
     assert drawn.problems() == []
     assert drawn.tags["canvas"] == 2 * 2 + 2 * 2  # two pictures of the matrices of each layer, two of its scores
-    assert sum("Cumulative" in label or "layer" in label.lower() for label in drawn.labels) >= 4
+    for layer in ("Layer 1", "Layer 2"):
+        (label,) = [label for label in drawn.labels if label.startswith(f"{layer}. ")]
+        assert "softmax: from" in label
+        assert "primal: from" in label
     for text in ("Spectra of 2 runs", "softmax, attention matrix", "primal, kernel matrix", "--set model.rank="):
         assert text in drawn.text
 
@@ -202,7 +207,10 @@ def test_runs_of_earlier_versions_have_none(tmp_path):
 
 def test_bad_requests_are_one_line(data, trained, tmp_path):
     for arguments, message in (
-        (["--output", tmp_path / "none" / "page.html"], f"--output {tmp_path}/none/page.html: no folder {tmp_path}/none"),
+        (
+            ["--output", tmp_path / "none" / "page.html"],
+            f"--output {tmp_path}/none/page.html: no folder {tmp_path}/none",
+        ),
         (["--output", tmp_path], f"--output {tmp_path}: is a folder"),
         (["--matrices", "-1"], "--matrices: expected a whole number, at least 0, got -1; try --help"),
         (["--longest", "0"], "--longest: expected a whole number, at least 1, got 0; try --help"),

@@ -239,7 +239,7 @@ def test_play_says_at_once_what_cannot_be(trained, tmp_path):
     message = the_error(run("play", trained, "--target", "nan", "--output", tmp_path / "page.html"), "play")
     assert message == "--target: expected a return within 1e+09 of 0, got nan"
     message = the_error(run("play", trained, "--output", tmp_path / "none" / "page.html"), "play")
-    assert message == f"{tmp_path}/none/page.html: there is no folder {tmp_path}/none"
+    assert message == f"--output {tmp_path}/none/page.html: no folder {tmp_path}/none"
 
 
 def test_play_may_remember_whole_episodes(trained, tmp_path):

@@ -32,7 +32,7 @@ def grid(data, tmp_path_factory):
 @pytest.mark.parametrize(
     ("vary", "message"),
     [
-        (["model.rank=4,04"], "sweep: rank=4 and rank=04 are the same"),
+        (["model.rank=4,04"], "--vary: rank=4 and rank=04 are the same"),
         (
             ["model.rank=4", "model.rank=8"],
             "--vary model.rank=8: model.rank is varied twice; give all its values at once",

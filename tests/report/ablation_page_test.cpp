@@ -31,15 +31,18 @@ AblationResults results_of(const std::string& title) {
                     .parameters = 1500000,
                     .seeds = 2,
                     .score = {.mean = 0.88, .half = 0.02},
-                    .difference = {.mean = -0.02, .half = 0.005},
-                    .tokens_per_second = {.mean = 110}},
+                    .score_difference = {.mean = -0.02, .half = 0.005, .count = 2},
+                    .objective = {.mean = 0.25, .half = 0.125, .count = 2},
+                    .tokens_per_second = {.mean = 110},
+                    .speed_ratio = {.mean = 1.1, .half = 0.04, .count = 2}},
                    {.name = "deep", .change = "twice the layers", .skipped = "no"}}};
 }
 
 TEST(AblationPage, HoldsDifferencesAndWhyAVariantIsNotThere) {
   const nlohmann::json data = data_of(primal::report::ablation_page(results_of("uea/X")));
   EXPECT_EQ(data["kind"], "ablation");
-  EXPECT_EQ(data["rows"][1]["difference"], nlohmann::json({{"mean", -0.02}, {"half", 0.005}}));
+  EXPECT_EQ(data["rows"][1]["difference"], nlohmann::json({{"mean", -0.02}, {"half", 0.005}, {"count", 2}}));
+  EXPECT_EQ(data["rows"][1]["speed_ratio"], nlohmann::json({{"mean", 1.1}, {"half", 0.04}, {"count", 2}}));
   EXPECT_TRUE(data["rows"][0]["difference"]["mean"].is_null());
   EXPECT_FALSE(data["rows"][0].contains("skipped"));
   EXPECT_EQ(data["rows"][2]["skipped"], "no");
@@ -48,7 +51,8 @@ TEST(AblationPage, HoldsDifferencesAndWhyAVariantIsNotThere) {
 TEST(AblationPage, TheTableHasPointsAndRatios) {
   const std::string table = primal::report::ablation_table(results_of("uea/X"));
   EXPECT_NE(table.find("-2.00 +- 0.50"), table.npos);
-  EXPECT_NE(table.find("1.10"), table.npos);
+  EXPECT_NE(table.find("0.25 +- 0.12"), table.npos);
+  EXPECT_NE(table.find("1.10 +- 0.04"), table.npos);
   EXPECT_NE(table.find("not trained: no"), table.npos);
 }
 
@@ -62,6 +66,7 @@ TEST(AblationPage, HostileNamesStayText) {
 TEST(AblationPage, AnEstimateLeavesOutWhatIsNotFinite) {
   const auto estimate = primal::report::estimate_of({1, kNaN, 3});
   EXPECT_DOUBLE_EQ(estimate.mean, 2);
+  EXPECT_EQ(estimate.count, 2);
   EXPECT_NEAR(estimate.half, 12.7062, 1e-4);
   EXPECT_TRUE(std::isnan(primal::report::estimate_of({1}).half));
 }

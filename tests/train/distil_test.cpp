@@ -193,7 +193,6 @@ TEST(OutputFit, IsAMinimum) {
   }
 }
 
-// The mean of the outputs explains nothing, and a layer that is off does worse.
 // Outputs are noise: the larger the ridge, the less is learnt from them.
 TEST(OutputFit, ARidgeIsChosenThatHelpsWhereTooMuchWouldBeLearnt) {
   PrimalAttention layer = tests::double_layer(options_of(5));
@@ -204,6 +203,7 @@ TEST(OutputFit, ARidgeIsChosenThatHelpsWhereTooMuchWouldBeLearnt) {
   EXPECT_LT(share, explained_share(*layer, samples.fit()));
 }
 
+// The mean of the outputs explains nothing, and a layer that is off does worse.
 TEST(OutputFit, SharesAreOfTheVariance) {
   PrimalAttention layer = tests::double_layer(options_of(2));
   std::vector<LayerSample> samples = random_samples();
@@ -265,7 +265,7 @@ TEST(OutputDirections, ExplainMoreThanTheFirstPairs) {
   const ScoreGrams grams = score_grams(*layer, all.fit());
   put_kernel_pairs(*layer, grams);
   const double of_pairs = fit_output(*layer, all);
-  put_output_directions(*layer, grams, all.fit());
+  OutputDirections(*layer, grams, all.fit()).put(*layer, 1e-6);
   EXPECT_GT(fit_output(*layer, all), of_pairs);
   EXPECT_GT(fit_output(*layer, all), 0.999);
 }
@@ -321,6 +321,25 @@ TEST_P(DistilFromSoftmax, StepsThatLeadAstrayAreForgotten) {
 }
 
 INSTANTIATE_TEST_SUITE_P(BothWaysAndCausal, DistilFromSoftmax, testing::Bool());
+
+// Pairs without a positive trace, and one with next to none.
+TEST(KernelPairs, LambdaKeepsItsSizeWhateverTheTracesAre) {
+  PrimalAttention layer = tests::double_layer(options_of(3));
+  const ScoreGrams grams = score_grams(*layer, collected(random_samples()).fit());
+  const auto lambda = [&] {
+    put_lambda(*layer, grams);
+    return layer->lam.detach().square();
+  };
+  const torch::NoGradGuard no_grad;
+  layer->wr.copy_(layer->we);
+  const double usual = lambda().max().item<double>();
+  layer->wr.copy_(-layer->we);
+  EXPECT_LT(lambda().max().item<double>(), usual);
+  layer->wr.select(2, 0).copy_(1e-12 * layer->we.select(2, 0));
+  const Tensor rest = lambda();
+  EXPECT_TRUE(torch::isfinite(rest).all().item<bool>());
+  EXPECT_LT(rest.max().item<double>(), 1e4 * usual);
+}
 
 TEST(Distil, NeedsATokenToLearnFrom) {
   PrimalAttention layer = tests::double_layer(options_of(3));

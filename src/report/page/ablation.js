@@ -26,6 +26,8 @@ function differencePlot({ difference: { mean, half } }, x, verdict) {
     svgNode("circle", { cx: x(mean).toFixed(1), cy: middle, r: 4.5 }));
 }
 
+const verdictWords = { better: "better", worse: "worse", open: "open" };
+
 const signed = (format, value) => (isNumber(value) ? `${value > 0 ? "+" : value < 0 ? "−" : ""}${format(Math.abs(value))}` : "–");
 
 /** "+1.20 ± 0.80" */
@@ -36,29 +38,35 @@ const ablationState = (data, { seeds, failed }) => (failed > 0 ? `${failed} fail
 function effectSection(data) {
   const measure = measureOf(data.metric), variants = data.rows.slice(1).filter(({ skipped }) => !skipped);
   const x = differenceAxis(variants);
-  const columns = [{ title: "variant" }, { title: "what changes" }, { title: columnTitle(data), number: true }, { title: "difference", number: true }, { title: "" }];
+  const columns = [{ title: "variant" }, { title: "what changes" }, { title: columnTitle(data), number: true }, { title: "difference", number: true }, { title: "" }, { title: "it is" }];
   const rows = data.rows.filter(({ skipped }) => !skipped).map((row, i) => {
     const verdict = verdictOf(row.difference, measure.lower);
     return [row.variant, [row.change, ablationState(data, row)].filter(Boolean).join("; "), withDeviation(measure, row.score.mean, row.score.half),
-      i === 0 ? "–" : signedWithHalf(measure.fine, row.difference), i === 0 ? "" : differencePlot(row, x, verdict)];
+      i === 0 ? "–" : signedWithHalf(measure.fine, row.difference), i === 0 ? "" : differencePlot(row, x, verdict), i === 0 ? "" : verdictWords[verdict]];
   });
   const better = measure.lower ? "Left of the line is better." : "Right of the line is better.";
   const lead = data.seeds > 1
-    ? `Differences to the preset with the same seeds; bars: 95 % intervals of the mean. ${better} With this many variants, about one interval in twenty leaves 0 out by chance.`
+    ? `Differences to the preset with the same seeds; ± and bars: 95 % intervals of the mean (Student). ${better} Open: the interval has 0 in it. About one interval in twenty leaves 0 out by chance.`
     : `Differences to the preset with the same seed. ${better} One seed says nothing about chance: repeat with --seeds.`;
   return section("effect", capital(scoreName(data)), lead, element("div", { class: "card" },
     scrollBox("Effect of each variant", dataTable("Effect of each variant", columns, rows, { class: "data ablation" }))));
 }
 
-const times = (value, base) => (isNumber(value) && isNumber(base) && base > 0 ? `${twoDigits.format(value / base)} ×` : "–");
+const valueWithHalf = (format, { mean, half }) => (isNumber(mean) ? format(mean) + (isNumber(half) ? ` ± ${format(half)}` : "") : "–");
+const timesWithHalf = (ratio) => (isNumber(ratio.mean) ? `${valueWithHalf((value) => twoDigits.format(value), ratio)} ×` : "–");
 
 function costSection(data) {
-  const [base] = data.rows;
-  const columns = [{ title: "variant" }, ...["|J|", "effective rank", "parameters", "tokens/s", "speed to base", "memory", "memory to base"].map((title) => ({ title, number: true }))];
-  const rows = data.rows.filter(({ skipped }) => !skipped).map((row) => [row.variant, figure(row.objective.mean),
-    isNumber(row.effective_rank.mean) ? oneDigit(row.effective_rank.mean) : "–", whole(row.parameters), large(row.tokens_per_second.mean),
-    times(row.tokens_per_second.mean, base.tokens_per_second.mean), memory(row.peak_memory_mb.mean), times(row.peak_memory_mb.mean, base.peak_memory_mb.mean)]);
-  return section("cost", "KSVD and cost", "Means over the seeds. |J|: of the primal layers at the last evaluation. Speeds are fair only if nothing else ran meanwhile.",
+  const titles = ["|J|", "difference", "effective rank", "difference", "parameters", "tokens/s", "speed to base", "memory", "memory to base"];
+  const columns = [{ title: "variant" }, ...titles.map((title) => ({ title, number: true }))];
+  const rank = (value) => twoDigits.format(value);
+  const rows = data.rows.filter(({ skipped }) => !skipped).map((row, i) => {
+    const beside = (cell) => (i === 0 ? "–" : cell);
+    return [row.variant, valueWithHalf(figure, row.objective), beside(signedWithHalf(figure, row.objective_difference)),
+      valueWithHalf(rank, row.effective_rank), beside(signedWithHalf(rank, row.effective_rank_difference)), whole(row.parameters),
+      valueWithHalf(large, row.tokens_per_second), beside(timesWithHalf(row.speed_ratio)),
+      valueWithHalf(memory, row.peak_memory_mb), beside(timesWithHalf(row.memory_ratio))];
+  });
+  return section("cost", "KSVD and cost", "Means over the seeds, with their 95 % intervals; differences and × are to the preset with the same seeds. |J|: of the primal layers with the kept weights. Effective rank: of their scores. Speeds are fair only if nothing else ran meanwhile; memory is that of the whole process.",
     element("div", { class: "card" }, scrollBox("KSVD and cost", dataTable("KSVD and cost", columns, rows))));
 }
 

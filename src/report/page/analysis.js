@@ -20,7 +20,7 @@ function compareMatrices(data) {
   const of = [...new Set(runs.map(({ matrices }) => matrices.of))].filter(Boolean);
   return section("matrices", "Attention matrices",
     "How each layer mixes its tokens: its attention matrix, or of a primal layer the kernel matrix of the conditions of its kernel SVD." +
-      (of.length === 1 ? ` Of ${of[0]}.` : ""),
+      (of.length ? ` Of ${of.join("; or of ")}.` : ""),
     matrixGrid(data.runs, runColorAt));
 }
 
@@ -36,8 +36,9 @@ function shareChart(table) {
   const rows = table.rows.filter(({ isShare }) => isShare);
   if (rows.length === 0) return null;
   return chartFigure({
-    title: "Measures between 0 and 1", note: "Mean and standard deviation", labels: rows.map(({ label, wanted }) => (wanted ? `${label} (${wanted})` : label)),
-    xLabel: "", format: thousandths, errors: true, yRange: { min: 0, max: 1, grace: 0 }, xRange: { min: -0.5, max: rows.length - 0.5 },
+    title: "Measures between 0 and 1", note: "Mean and standard deviation", labels: rows.map(({ label }) => label.trim()),
+    xLabel: "", format: thousandths, errors: true, yRange: { min: 0, max: 1, grace: 0 }, 
+    xRange: { min: -0.5, max: rows.length - 0.5, afterBuildTicks: (axis) => { axis.ticks = rows.map((_, value) => ({ value })); } },
     series: table.columns.map((label, c) => ({
       label, color: columnColors[c % columnColors.length], dots: true, x: rows.map((_, i) => i),
       y: rows.map(({ cells }) => cells[c].mean), error: rows.map(({ cells }) => cells[c].deviation),
@@ -67,7 +68,7 @@ function ksvdLayer(table) {
     element("div", { class: "card" }, element("h3", {}, title), element("p", { class: "explain" }, table.about),
       element("p", {}, badge(isSolved ? "a kernel SVD" : "no kernel SVD", isSolved ? "good" : "warn"), " ", table.verdict),
       scrollBox(title, dataTable(title, columns, rows, { class: "data dense" }))),
-    element("div", { class: "grid" }, shareChart(table), kernelChart(table)));
+    shareChart(table), kernelChart(table));
 }
 
 function changedCard({ title, columns, rows }) {
@@ -99,5 +100,6 @@ function findingSection(run, i, isOne) {
 function analysisSections(data) {
   const isOne = data.runs.length === 1;
   const ofEach = (make) => data.runs.map((run, i) => make(run, i, isOne));
-  return [compareMatrices(data), ranksSection(data), ...ofEach(ksvdSection), ...ofEach(scoresSection), ...ofEach(findingSection)].filter(Boolean);
+  return [compareMatrices(data), ranksSection(data), ...ofEach(ksvdSection), ...ofEach(scoresSection),
+    ...ofEach((run, i, isOne) => memorySection(run, `memory-${i + 1}`, isOne ? "Memory" : `Memory: ${run.name}`)), ...ofEach(findingSection)].filter(Boolean);
 }

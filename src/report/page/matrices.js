@@ -41,39 +41,44 @@ function explainedChart(title, lines, shares) {
   });
 }
 
+// What a matrix is known to: attention matrices are made in float32.
+const leastValue = (facts) => (matrixOf(facts) === "kernel" ? 1e-10 : 1e-7);
+
 function matrixValueChart(title, lines) {
   if (lines.length === 0) return null;
   return chartFigure({
-    title, note: "Singular values as shares of the largest, mean over heads and samples", ...placeAxis(lines), scales: ["log", "linear"],
-    series: lines.map(({ label, color, facts: { places, values } }) =>
-      ({ label, color, x: places, y: values.map((value) => (values[0] > 0 ? value / values[0] : null)), points: places.length <= 12 })),
+    title, note: "Singular values as shares of the largest, mean over heads and samples; those that are rounding are left out", ...placeAxis(lines), scales: ["log", "linear"],
+    series: lines.map(({ label, color, facts }) => ({
+      label, color, x: facts.places, points: facts.places.length <= 12,
+      y: facts.values.map((value) => (value > leastValue(facts) * facts.values[0] ? value / facts.values[0] : null)),
+    })),
   });
 }
 
 function headRange(facts, at) {
-  const ranks = facts.heads.map(({ ranks }) => ranks[at]);
+  const ranks = facts.headRanks.map((ranks) => ranks[at]);
   const [low, high] = [Math.min(...ranks), Math.max(...ranks)];
   return low === high ? String(low) : `${low}–${high}`;
 }
 
-function rankRow(facts, shares) {
+function rankRow(facts, shares, headShare) {
   const { layer, kind, leftOut } = facts;
   if (leftOut) return [layer, `${kind}: ${leftOut}`, ...Array(4 + shares.length).fill("–")];
-  const spread = isNumber(facts.effectiveRankDeviation) ? ` ± ${oneDigit(facts.effectiveRankDeviation)}` : "";
-  return [layer, `${kind}, ${matrixOf(facts)} matrix`, whole(facts.samples), whole(facts.tokens), `${oneDigit(facts.effectiveRank)}${spread}`,
-    ...facts.ranks.map(String), headRange(facts, 1)];
+  const spread = isNumber(facts.effectiveRankDeviation) ? ` ± ${twoDigits.format(facts.effectiveRankDeviation)}` : "";
+  return [layer, `${kind}, ${matrixOf(facts)} matrix`, whole(facts.samples), whole(facts.tokens), `${twoDigits.format(facts.effectiveRank)}${spread}`,
+    ...facts.ranks.map(String), headRange(facts, headShare)];
 }
 
 /** Ranks that keep shares of the energy, and the setting to copy. */
 function rankCard(run, title) {
-  const { layers, shares, advice, notes } = run.matrices;
+  const { layers, shares, headShare, advice, notes } = run.matrices;
   const names = shares.map((share) => `for ${Math.round(100 * share)} %`);
-  const columns = ["layer", "matrix", "samples", "tokens", "effective rank", ...names, `heads, ${names[1]}`].map((text, i) => ({ title: text, number: i > 1 }));
+  const columns = ["layer", "matrix", "samples", "tokens", "effective rank", ...names, `heads, ${names[headShare]}`].map((text, i) => ({ title: text, number: i > 1 }));
   const lines = advice.map(({ share, setting }) =>
     element("p", {}, `To keep ${Math.round(100 * share)} % of the energy: `, element("code", {}, `--set ${setting}`)));
   return element("div", { class: "card" }, element("h3", {}, title),
     element("p", { class: "explain" }, "The smallest number of singular values whose squares hold a share of the sum of all squares, on the mean over heads and samples."),
-    scrollBox(title, dataTable(title, columns, layers.map((facts) => rankRow(facts, shares)))),
+    scrollBox(title, dataTable(title, columns, layers.map((facts) => rankRow(facts, shares, headShare)))),
     element("div", { class: "advice-lines" }, lines), notes.map((note) => element("p", { class: "explain" }, `${capital(note)}.`)));
 }
 

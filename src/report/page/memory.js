@@ -14,10 +14,10 @@ function timeScaleChart(layer, memories) {
   });
 }
 
-function memorySection(run) {
+function memorySection(run, id = "memory", title = "Memory") {
   if (run.timeScales.length === 0) return null;
   const layers = [...new Set(run.timeScales.map(({ layer }) => layer))];
-  return section("memory", "Memory",
+  return section(id, title,
     "After how many tokens a layer has forgotten two thirds of what it saw: a fading average has these time scales in each of its channels.",
     element("div", { class: "grid" }, layers.map((layer) => timeScaleChart(layer, run.timeScales.filter((memory) => memory.layer === layer)))));
 }

@@ -1,12 +1,11 @@
 #include "tasks/language/fetch_enwik8.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <fstream>
 
 #include "base/crc32c.h"
 #include "base/mapped_file.h"
+#include "base/temporary_folder.h"
 #include "base/text.h"
 #include "tasks/locations.h"
 #include "tasks/run_program.h"
@@ -31,24 +30,13 @@ with tarfile.open(sys.argv[1]) as archive, open(sys.argv[2], 'wb') as target:
     shutil.copyfileobj(gzip.open(packed), target, 1 << 20)
 )";
 
-/// A folder that goes away with everything in it.
-class WorkFolder {
- public:
-  explicit WorkFolder(const fs::path& above) {
-    fs::create_directories(above);
-    std::string name = (above / ".fetch-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) base::fail(above.string(), "cannot make a folder in it");
-    path = name;
-  }
-  ~WorkFolder() {
+/// Takes the folder away again if nothing came of it.
+struct NoEmptyFolder {
+  fs::path folder;
+  ~NoEmptyFolder() {
     std::error_code ignored;
-    fs::remove_all(path, ignored);
-    fs::remove(path.parent_path(), ignored);  // only if nothing came of it
+    fs::remove(folder, ignored);
   }
-  WorkFolder(const WorkFolder&) = delete;
-  WorkFolder& operator=(const WorkFolder&) = delete;
-
-  fs::path path;
 };
 
 std::string python_program() {
@@ -99,16 +87,18 @@ bool fetch_enwik8(const MakeRequest& request) {
     if (request.progress) request.progress(done, kSteps);
   };
   tell(0);
-  const WorkFolder work(request.folder);
-  const fs::path log = work.path / "log", unpacked = work.path / "enwik8", requirement = work.path / "requirement.txt";
+  const NoEmptyFolder clean{request.folder};
+  const base::TemporaryFolder work(request.folder);
+  const fs::path log = work.path() / "log", unpacked = work.path() / "enwik8",
+                 requirement = work.path() / "requirement.txt";
   std::ofstream(requirement) << kRequirement;
   const bool is_fetched = run_python(
       {"-m", "pip", "--disable-pip-version-check", "--no-input", "download", "--no-deps", "--no-binary",
-       "mingru-pytorch", "--require-hashes", "--dest", work.path.string(), "--requirement", requirement.string()},
+       "mingru-pytorch", "--require-hashes", "--dest", work.path().string(), "--requirement", requirement.string()},
       log, request, "fetch the archive with pip");
   if (!is_fetched) return false;
   tell(1);
-  if (!run_python({"-c", kUnpack, (work.path / kArchive).string(), unpacked.string()}, log, request, "unpack it")) {
+  if (!run_python({"-c", kUnpack, (work.path() / kArchive).string(), unpacked.string()}, log, request, "unpack it")) {
     return false;
   }
   tell(2);

@@ -162,16 +162,16 @@ const data::TokenStream& LanguageTask::chosen(const DataChoice& choice) {
 }
 
 std::vector<Window> LanguageTask::windows_of(const DataChoice& choice) {
-  std::vector<Window> windows = scoring_windows(chosen(choice), config_.data.block, 0, config_.data.breaks);
-  const int64_t most = choice.tokens > 0 ? choice.tokens : choice.examples > 0 ? windows.back().end : kExampleTokens;
+  const std::vector<Window> all = scoring_windows(chosen(choice), config_.data.block, 0, config_.data.breaks);
+  const int64_t most = choice.tokens > 0 ? choice.tokens : choice.examples > 0 ? all.back().end : kExampleTokens;
+  std::vector<Window> windows;
   int64_t tokens = 0;
-  size_t count = 0;
-  while (count < windows.size() && (choice.examples == 0 || static_cast<int64_t>(count) < choice.examples)) {
-    tokens += windows[count].size();
-    if (count > 0 && tokens > most) break;
-    ++count;
+  for (const int64_t i : order_of(choice, std::ssize(all))) {
+    const Window& window = all[static_cast<size_t>(i)];
+    tokens += window.size();
+    if (!windows.empty() && tokens > most) break;
+    windows.push_back(window);
   }
-  windows.resize(count);
   return windows;
 }
 

@@ -166,12 +166,11 @@ std::vector<std::string> LraTask::notes() const {
 }
 
 std::vector<int64_t> LraTask::examples_of(const data::TokenSet& set, const DataChoice& choice) const {
-  const int64_t most = choice.examples > 0 ? std::min(choice.examples, set.examples()) : set.examples();
   std::vector<int64_t> examples;
   int64_t tokens = 0;
-  for (int64_t i = 0; i < most; ++i) {
+  for (const int64_t i : order_of(choice, set.examples())) {
     tokens += padded_tokens(set, i, coding_);
-    if (choice.tokens > 0 && tokens > choice.tokens && i > 0) break;
+    if (choice.tokens > 0 && tokens > choice.tokens && !examples.empty()) break;
     examples.push_back(i);
   }
   return examples;

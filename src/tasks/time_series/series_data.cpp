@@ -73,6 +73,7 @@ SeriesData::SeriesData(const TimeSeriesConfig& config, const data::SearchPath& s
     : times_(looks_at_times(config)),
       wants_test_(config.run.test || config.run.protocol == Protocol::paper),
       refits_(config.run.refit),
+      keeps_length_(config.run.refit && !config.train.start_from.empty()),
       validation_(config.data.validation),
       test_share_(0),
       seed_(static_cast<uint64_t>(config.train.seed)) {
@@ -128,6 +129,7 @@ TrainingData SeriesData::load_training(bool hold_out, bool with_test) {
   if (!refits_) sets_.reset();
   TrainingData data;
   data.train = std::move(sets.train);
+  const int64_t longest = data.train.longest();
   if (hold_out) {
     const data::TimeSeriesSet whole = std::move(data.train);
     const data::Split parts = data::split(whole, validation_, seed_);
@@ -145,6 +147,7 @@ TrainingData SeriesData::load_training(bool hold_out, bool with_test) {
   }
   data.train.name = name_;
   data.facts = facts_of(data.train);
+  if (keeps_length_) data.facts.tokens = longest;
   data.notes = channel_notes(data.train);
   if (data.facts.target && !std::isnormal(data.facts.target->deviation)) {
     throw Error(c10::str(train_.string(), ": expected targets whose deviation is a number, got ",

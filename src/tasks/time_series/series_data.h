@@ -58,6 +58,7 @@ class SeriesData {
   bool times_;                          ///< the model looks at them
   bool wants_test_;                     ///< the run evaluates it
   bool refits_;                         ///< so TRAIN is used twice
+  bool keeps_length_;                   ///< the first weights are of a run that was refitted on all of TRAIN
   double validation_, test_share_;
   uint64_t seed_;
   std::optional<Sets> sets_;  ///< what was read, while it will be used again

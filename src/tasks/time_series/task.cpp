@@ -25,12 +25,6 @@ struct SeriesInputs : train::Batch {
   torch::Tensor right;  // [B]
 };
 
-std::vector<int64_t> first_cases(const data::TimeSeriesSet& set, int64_t wanted) {
-  std::vector<int64_t> cases(static_cast<size_t>(wanted > 0 ? std::min(wanted, set.cases()) : set.cases()));
-  std::iota(cases.begin(), cases.end(), 0);
-  return cases;
-}
-
 void check_loss(const TimeSeriesConfig& config, const SeriesFacts& facts) {
   if (!facts.target) return;
   const auto belongs = [&](const char* key, const char* expected, const auto& value) {
@@ -134,12 +128,12 @@ Evaluation TimeSeriesTask::evaluate_file(const std::filesystem::path& file) {
 
 Evaluation TimeSeriesTask::evaluate(const data::TimeSeriesSet& set) {
   Examiner examiner(set, facts_);
-  in_batches(set, first_cases(set, 0), [&](auto cases, const auto& answer) { examiner.add(cases, answer); });
+  in_batches(set, order_of({}, set.cases()), [&](auto cases, const auto& answer) { examiner.add(cases, answer); });
   return examiner.result();
 }
 
 std::vector<int64_t> TimeSeriesTask::cases_of(const data::TimeSeriesSet& set, const DataChoice& choice) const {
-  std::vector<int64_t> cases = first_cases(set, choice.examples);
+  std::vector<int64_t> cases = order_of(choice, set.cases());
   if (choice.tokens == 0) return cases;
   int64_t tokens = 0;
   const auto is_over = [&](int64_t i) { return (tokens += tokens_of(set, i)) > choice.tokens; };
@@ -207,7 +201,7 @@ std::string TimeSeriesTask::describe(const DataChoice& choice) {
   constexpr const char* kNames[] = {" TRAIN", " validation part", " TEST"};
   const std::string name = choice.file ? choice.file->string() : facts_.name + kNames[static_cast<size_t>(choice.part)];
   const size_t count = cases_of(set, choice).size();
-  const bool is_fewer = count < first_cases(set, choice.examples).size();
+  const bool is_fewer = count < order_of(choice, set.cases()).size();
   return name + ", " + std::to_string(count) + " series" + (is_fewer ? " (no more, because they are long)" : "");
 }
 

@@ -25,7 +25,8 @@ using models::Tensors;
 
 constexpr int64_t kLooks = 10;  // at the held-out sequences
 constexpr double kLargestGradient = 1;
-constexpr double kShifts[] = {0, 1, 4};  // of queries and keys
+constexpr double kShifts[] = {0, 2, 8};                 // of queries and keys
+constexpr double kDirectionRidges[] = {1e-4, 1e-2, 1};  // with which the outputs say what they need
 
 // Weight and bias of a projection; a bias that only one of both has counts as 0.
 void take_projection(torch::nn::Linear& own, const Tensors& teacher, const std::string& name) {
@@ -125,8 +126,11 @@ void solve(PrimalAttentionImpl& layer, const LayerSamples& samples, DistilFacts&
     const ScoreGrams grams = score_grams(layer, samples.fit());
     put_kernel_pairs(layer, grams);
     closed_form.take(layer, samples);
-    put_output_directions(layer, grams, samples.fit());
-    closed_form.take(layer, samples);
+    const OutputDirections directions(layer, grams, samples.fit());
+    for (const double ridge : kDirectionRidges) {
+      directions.put(layer, ridge);
+      closed_form.take(layer, samples);
+    }
   }
   facts.random = random.share;
   facts.closed_form = closed_form.share;
@@ -134,10 +138,11 @@ void solve(PrimalAttentionImpl& layer, const LayerSamples& samples, DistilFacts&
 }
 
 void check_samples(const LayerSamples& samples) {
-  for (const LayerSample& sample : samples.fit()) {
-    if (real_rows(sample, sample.y).size(0) > 0) return;
+  const auto has_tokens = [](const LayerSample& sample) { return real_rows(sample, sample.y).size(0) > 0; };
+  if (std::ranges::none_of(samples.fit(), has_tokens)) throw Error("distil: there is no token to learn from");
+  for (const auto* some : {&samples.fit(), &samples.held_out()}) {
+    if (!(variance_of(*some) > 0)) throw Error("distil: all outputs are equal, there is nothing to learn; give more examples");
   }
-  throw Error("distil: there is no token to learn from");
 }
 
 }  // namespace

@@ -15,8 +15,8 @@ namespace {
 
 using at::Tensor;
 
-constexpr double kLeastValue = 1e-3;    // of S, as a share of the largest: Lambda is not larger than of that one
-constexpr double kLeastLambda = 1e-3;   // as a share of the largest
+constexpr double kLeastValue = 1e-3;    // of 1 / Lambda, as a share of what is typical of the head
+constexpr double kLeastLambda = 1e-3;   // likewise, of pairs that have none
 constexpr double kRoundedValue = 1e-9;  // smaller ones are no pairs
 
 // phi: [B, H, N, p], 0 at tokens that are left out. -> [B, H, p, p], means over the tokens
@@ -96,11 +96,13 @@ void put_lambda(PrimalAttentionImpl& layer, const ScoreGrams& grams) {
   const at::NoGradGuard no_grad;
   const Tensor we = layer.we.to(at::kDouble), wr = layer.wr.to(at::kDouble);
   const Tensor trace = (we * wr).sum(-2), energy = (energies(grams.a, we) + energies(grams.b, wr)) / 2;
+  // By the lengths of the weights: a trace may be as small as it likes, or below 0.
+  const Tensor lengths = (column_squares(we) * column_squares(wr)).sqrt().clamp_min(1e-300);
+  const Tensor typical = (energy / lengths).amax(-1, /*keepdim=*/true).clamp_min(1e-30);
   // 1 / Lambda of a pair, if it has one.
-  const Tensor value = at::where(trace > 0, energy / trace.clamp_min(1e-300), at::zeros_like(trace));
-  const Tensor largest = value.amax(-1, /*keepdim=*/true).clamp_min(1e-30);
-  const Tensor lambda = value.clamp_min(kLeastValue * largest).reciprocal();
-  layer.lam.copy_(nn::lam_of(at::where(trace > 0, lambda, kLeastLambda / largest), layer.options().lambda));
+  const Tensor value = (energy / trace.clamp_min(1e-300)).maximum(kLeastValue * typical);
+  const Tensor lambda = at::where(trace > 0, value.reciprocal(), kLeastLambda / typical);
+  layer.lam.copy_(nn::lam_of(lambda, layer.options().lambda));
 }
 
 }  // namespace primal::train

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
-#include "models/module_tensors.h"
 #include "train/distil/output_fit.h"
 
 namespace primal::train {
@@ -16,10 +16,10 @@ using at::Tensor;
 
 constexpr int64_t kTimes = 4;            // as many pairs as the layer has
 constexpr int64_t kMostFeatures = 2048;  // of all heads together: their squares are summed over all tokens
-constexpr double kRidge = 1e-4;
 
 // The same layer with more pairs.
 PrimalAttention wider(const PrimalAttentionImpl& layer, const ScoreGrams& grams) {
+  const at::NoGradGuard no_grad;
   PrimalAttentionOptions options = layer.options();
   const int64_t pairs = std::min({kTimes * options.rank, grams.a.size(-1), kMostFeatures / (2 * options.heads)});
   options.rank = std::max(pairs, options.rank);
@@ -47,14 +47,15 @@ Tensor needed(const Tensor& gram, const Tensor& weights, int64_t s) {
 
 }  // namespace
 
-void put_output_directions(PrimalAttentionImpl& layer, const ScoreGrams& grams,
-                           const std::vector<LayerSample>& samples) {
+OutputDirections::OutputDirections(PrimalAttentionImpl& layer, ScoreGrams grams,
+                                   const std::vector<LayerSample>& samples)
+    : grams_(std::move(grams)), wide_(wider(layer, grams_)), sums_(score_sums(*wide_, samples)) {}
+
+void OutputDirections::put(PrimalAttentionImpl& layer, double ridge) const {
   const at::NoGradGuard no_grad;
-  PrimalAttention wide = wider(layer, grams);
-  const LeastSquares sums = score_sums(*wide, samples);
-  const int64_t heads = layer.options().heads, s = layer.options().rank, wide_s = wide->options().rank;
-  const int64_t k = wide->score_proj->weight.size(1);
-  const Tensor gram = sums.gram().view({heads, k, heads, k}), weights = sums.solve(kRidge).view({heads, k, -1});
+  const int64_t heads = layer.options().heads, s = layer.options().rank, wide_s = wide_->options().rank;
+  const int64_t k = wide_->score_proj->weight.size(1);
+  const Tensor gram = sums_.gram().view({heads, k, heads, k}), weights = sums_.solve(ridge).view({heads, k, -1});
   const double length = 1 / std::sqrt(static_cast<double>(s));
   const auto put = [&](Tensor& own, const Tensor& pairs, int64_t head, int64_t first) {
     const Tensor block = gram[head].select(1, head).narrow(0, first, wide_s).narrow(1, first, wide_s);
@@ -64,12 +65,12 @@ void put_output_directions(PrimalAttentionImpl& layer, const ScoreGrams& grams,
   };
   const Projections made_of = layer.options().projections;
   for (int64_t h = 0; h < heads; ++h) {
-    if (made_of != Projections::left) put(layer.we, wide->we, h, 0);
-    if (made_of != Projections::right) put(layer.wr, wide->wr, h, made_of == Projections::both ? wide_s : 0);
+    if (made_of != Projections::left) put(layer.we, wide_->we, h, 0);
+    if (made_of != Projections::right) put(layer.wr, wide_->wr, h, made_of == Projections::both ? wide_s : 0);
   }
   // The sign of a score is free: that one which lets the pair have a Lambda.
   layer.wr.mul_(at::where((layer.we * layer.wr).sum(1, /*keepdim=*/true) < 0, -1.0, 1.0));
-  put_lambda(layer, grams);
+  put_lambda(layer, grams_);
 }
 
 }  // namespace primal::train

@@ -10,11 +10,22 @@
 #include "primal/attention.h"
 #include "train/distil/kernel_pairs.h"
 #include "train/distil/layer_samples.h"
+#include "train/distil/least_squares.h"
 
 namespace primal::train {
 
-/// Scores that do not make the output stay as they are, and so does q_proj and k_proj. `grams`: of the layer.
-void put_output_directions(PrimalAttentionImpl& layer, const ScoreGrams& grams,
-                           const std::vector<LayerSample>& samples);
+class OutputDirections {
+ public:
+  /// grams: of the layer, whose q_proj and k_proj are as they shall be.
+  OutputDirections(PrimalAttentionImpl& layer, ScoreGrams grams, const std::vector<LayerSample>& samples);
+
+  /// Sets We, Wr and Lambda; of scores that do not make the output they stay. ridge: of the least squares.
+  void put(PrimalAttentionImpl& layer, double ridge) const;
+
+ private:
+  ScoreGrams grams_;
+  PrimalAttention wide_;  // the same layer with more pairs
+  LeastSquares sums_;
+};
 
 }  // namespace primal::train

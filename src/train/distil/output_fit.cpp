@@ -13,7 +13,7 @@ namespace {
 
 using at::Tensor;
 
-constexpr double kRidges[] = {1e-6, 1e-3, 0.1, 10};
+constexpr double kRidges[] = {1e-7, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10};  // shares of the mean square of a score
 constexpr double kNoRidge = 1e-10;       // for matrices that have theirs already, and may be singular
 constexpr int kRounds = 10;              // of least squares in turn
 constexpr double kLittleGain = 1e-5;     // of a round, as a share of what is explained
@@ -147,7 +147,7 @@ void put_maps(PrimalAttentionImpl& layer, const LeastSquares& sums, double ridge
   const int64_t heads = layer.options().heads, width = layer.options().width;
   const int64_t k = layer.score_proj->weight.size(1);
   Tensor gram = sums.gram();
-  gram.diagonal().mul_(1 + ridge);
+  gram.diagonal().add_(ridge * gram.diagonal().mean());  // scores of small pairs, which are mostly noise, shrink most
   OutputMaps maps = best_maps({gram.view({heads, k, heads, k}), sums.cross().view({heads, k, width})}, width / heads);
   balance(maps);
   layer.score_proj->weight.copy_(maps.score);
