@@ -9,6 +9,7 @@
 #include "run/run.h"
 #include "tasks/ablation_variants.h"
 #include "tasks/point_runs.h"
+#include "tasks/resolve.h"
 
 namespace primal::tasks {
 
@@ -109,7 +110,7 @@ void fill(report::AblationRow& row, const std::vector<Measured>& runs, const std
   const auto both = [&](double Measured::*figure, Compare compare, report::Estimate& value,
                         report::Estimate& comparison) {
     value = estimate(runs, figure);
-    comparison = compared(runs, base, figure, compare);
+    if (row.name != kBaseVariant) comparison = compared(runs, base, figure, compare);
   };
   both(&Measured::score, minus, row.score, row.score_difference);
   both(&Measured::objective, minus, row.objective, row.objective_difference);

@@ -16,6 +16,7 @@
 #include "primal/error.h"
 #include "run/config_text.h"
 #include "tasks/locations.h"
+#include "tasks/resolve.h"
 
 namespace primal::tasks {
 
@@ -128,14 +129,12 @@ Assignments of_depth(const Shape& base, size_t layers) {
   return set;
 }
 
-// The width, in steps of whole vectors of a head where the preset has such, that with a feed-forward part in the preset's
-// proportion comes nearest to the preset's parameters; embeddings and heads of a model grow with it, too.
+// The width, in steps of whole vectors of a head where the preset has such, that with a feed-forward part in the
+// preset's proportion comes nearest to the preset's parameters; embeddings and heads of a model grow with it, too.
 Assignments of_depth_and_width(const Models& models, size_t layers) {
   const Shape& base = models.base();
   const int64_t head = base.width / base.heads, step = base.heads * (head % 4 == 0 && head > 4 ? 4 : 1);
-  const auto feed_forward = [&](int64_t width) {
-    return std::max<int64_t>(base.feed_forward * width / base.width, 1);
-  };
+  const auto feed_forward = [&](int64_t width) { return std::max<int64_t>(base.feed_forward * width / base.width, 1); };
   const auto with = [&](int64_t width) {
     Assignments set = of_depth(base, layers);
     set.push_back(assignment("model.width", width));
@@ -190,7 +189,7 @@ MakeSet deeper(bool twice) {
 
 const std::vector<Recipe>& recipes() {
   static const std::vector<Recipe> all = {
-      {"base", "", "the preset as it is", [](const Models&) { return Assignments{}; }},
+      {kBaseVariant, "", "the preset as it is", [](const Models&) { return Assignments{}; }},
       {"eta-0", "KSVD term", "no KSVD term in the loss", always("loss.eta=0")},
       {"stationarity", "KSVD term", "the residual of the KKT conditions in place of J",
        if_it_counts("loss.ksvd=stationarity")},

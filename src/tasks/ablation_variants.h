@@ -7,9 +7,13 @@
 #include <vector>
 
 #include "base/progress.h"
-#include "tasks/resolve.h"
 
 namespace primal::tasks {
+
+struct ConfigRequest;
+
+/// The preset as it is, the first of the variants.
+inline constexpr const char* kBaseVariant = "base";
 
 struct Variant {
   std::string name;                ///< "eta-0"
@@ -21,9 +25,9 @@ struct Variant {
 };
 
 /// The preset itself, called "base", and then its variants. Those of another kind of attention or another depth have as
-/// many parameters, within 1 %, by the width of the feed-forward part. Reads the data, and makes them if they are missing
-/// and `progress` is given: the number of parameters depends on them. `only`: these alone, and "base". Throws Error for
-/// an unknown name, for a preset without primal layers, and if the preset has none of the variants.
+/// many parameters, within 1 %, by the width of the feed-forward part. Reads the data, and makes them if they are
+/// missing and `progress` is given: the number of parameters depends on them. `only`: these alone, and "base". Throws
+/// Error for an unknown name, for a preset without primal layers, and if the preset has none of the variants.
 std::vector<Variant> ablation_variants(const ConfigRequest& preset, const std::vector<std::string>& only,
                                        base::Progress* progress);
 

@@ -11,9 +11,11 @@
 #include "analysis/ksvd_verdict.h"
 #include "report/analysis_page.h"
 #include "tasks/ksvd_scores.h"
-#include "tasks/task.h"
 
 namespace primal::tasks {
+
+class Task;
+struct DataChoice;
 
 struct KsvdAnalysisRequest {
   std::filesystem::path twin;  ///< a run with loss.eta = 0, or the folder of its seeds; empty: none

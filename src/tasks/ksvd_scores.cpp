@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "nn/encoder_layer.h"
 #include "primal/error.h"
+#include "tasks/task.h"
 
 namespace primal::tasks {
 

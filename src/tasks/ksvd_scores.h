@@ -8,9 +8,11 @@
 
 #include "report/analysis_page.h"
 #include "run/metric.h"
-#include "tasks/task.h"
 
 namespace primal::tasks {
+
+class Task;
+struct DataChoice;
 
 struct TaskScore {
   double score = 0;

@@ -165,6 +165,7 @@ TEST_F(SettingsTest, OneNumberOrAListOfThem) {
   };
   EXPECT_EQ(refused("1,x"), "--set: model.ranks: expected a whole number or a list of them, got \"1,x\"");
   EXPECT_EQ(refused("1.5"), "--set: model.ranks: expected a whole number or a list of them, got \"1.5\"");
+  EXPECT_EQ(refused("12,"), "--set: model.ranks: expected a whole number or a list of them, got \"12,\"");
   for (const char* bad : {"[]", "[1, \"two\"]", "2.5"}) {
     const auto file = write("c.toml", std::string("[model]\nranks = ") + bad + "\n");
     EXPECT_TRUE(contains(error_of([&] { settings.read_file(file); }), "c.toml:2: model.ranks: expected a whole number"))

@@ -10,7 +10,21 @@ import pytest
 from language_files import TINY_LANGUAGE, write_text
 from lra_files import TINY_LRA, make_lra_sets
 from safetensors.torch import load_file
-from series_files import LEARNING, TINY, done, metrics, records, result, run, settings, start, the_error, wait_until
+from series_files import (
+    LEARNING,
+    TINY,
+    done,
+    make_series,
+    metrics,
+    records,
+    result,
+    run,
+    settings,
+    start,
+    the_error,
+    wait_until,
+    write_ts,
+)
 
 QUICK = ("--threads", "1", "--steps", "40")
 SOFTMAX = settings("model.layers=softmax,softmax")
@@ -196,6 +210,47 @@ def test_a_refitted_run_is_refitted_again(data, tmp_path):
     assert "note: the run was refitted on all of TRAIN" in answer.stderr
     assert result(tmp_path / "old-converted")["refit"]
     assert (tmp_path / "old-converted" / "refit" / "config.toml").exists()
+
+
+def test_a_refitted_run_keeps_its_length_where_the_longest_series_is_held_out(tmp_path):
+    """The weights of a refit are made for the longest of all TRAIN series."""
+    long = make_series(1, 0, lengths=(26, 26))
+    write_ts(tmp_path / "Tiny_TRAIN.ts", make_series(60, 0) + long)
+    write_ts(tmp_path / "Tiny_TEST.ts", make_series(30, 1000))
+    for seed in ("1", "2", "3"):
+        data, folder = tmp_path, tmp_path / f"old-{seed}"
+        refit = ("--set", "run.refit=true", "--set", "data.validation=0.5", "--seed", seed)
+        done(run("train", *TINY, *SOFTMAX, *refit, "--data", data, "--run", folder))
+        done(run("convert", folder, "--data", data, *QUICK))
+
+
+def test_the_name_of_the_run_may_end_in_a_slash(untuned, transformer, data):
+    command = ("convert", f"{transformer}/", "--no-tune", "--data", data, "--run", untuned, *QUICK)
+    assert done(run(*command)).startswith("Transformer of ")
+
+
+def test_a_conversion_that_was_cut_off_while_it_was_written_begins_anew(transformer, data, tmp_path):
+    folder = tmp_path / "run"
+    command = ("convert", transformer, "--no-tune", "--data", data, "--run", folder, *QUICK)
+    done(run(*command))
+    whole = report_of(folder)
+    cut = {**whole, "scores": {key: score for key, score in whole["scores"].items() if key != "converted"}}
+    (folder / "convert.json").write_text(json.dumps(cut))
+    shutil.rmtree(folder / "best")
+    done(run(*command))
+    assert scores(folder)["converted"] == whole["scores"]["converted"]["score"]
+
+
+def test_a_schedule_that_cannot_shrink_is_told_before_the_work(transformer, data, tmp_path):
+    warm = settings("schedule.name=cosine", "schedule.warmup=4 steps", "train.epochs=2")
+    done(run("train", *TINY, *SOFTMAX, *warm, "--data", data, "--run", tmp_path / "warm"))
+    answer = run("convert", tmp_path / "warm", "--length", "4 steps", "--data", data, *QUICK)
+    message = (
+        "--length 4 steps: the run's own length is 2 epochs, and its schedule shrinks with it: "
+        "give the same unit, or --set schedule.warmup=..."
+    )
+    assert the_error(answer, "convert") == message
+    done(run("convert", tmp_path / "warm", "--length", "1 epoch", "--data", data, *QUICK))
 
 
 def test_causal_layers_of_a_language_model(tmp_path):

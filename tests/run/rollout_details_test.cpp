@@ -16,7 +16,7 @@ using tests::error_of;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 const Metric kScore{.key = "normalised_score", .name = "normalised score"};
 
-Evaluation through_json(const Evaluation& before) {
+Evaluation rollouts_through_json(const Evaluation& before) {
   return evaluation_from(nlohmann::json::parse(to_json(before, kScore).dump()), kScore, "e");
 }
 
@@ -50,7 +50,7 @@ std::string error_after(const std::function<void(nlohmann::json&)>& change) {
 TEST(RolloutDetails, GoThroughJsonUnchanged) {
   Evaluation evaluation{.score = 83.2};
   put(evaluation, small_details());
-  const RolloutDetails after = rollout_details(through_json(evaluation));
+  const RolloutDetails after = rollout_details(rollouts_through_json(evaluation));
   EXPECT_EQ(after.robot, "Hopper");
   EXPECT_EQ(after.normalisation, "this set");
   EXPECT_EQ(after.random_return, 18.5);
@@ -76,7 +76,7 @@ TEST(RolloutDetails, GoThroughJsonUnchanged) {
 TEST(RolloutDetails, AreNoOtherScores) {
   Evaluation evaluation{.score = 83.2};
   put(evaluation, small_details());
-  EXPECT_TRUE(through_json(evaluation).also.empty());
+  EXPECT_TRUE(rollouts_through_json(evaluation).also.empty());
 }
 
 TEST(RolloutDetails, AnEvaluationWithoutThemStaysAsItIs) {
@@ -113,7 +113,7 @@ TEST(RolloutDetails, AnAgentMayHaveNoTarget) {
   Evaluation evaluation;
   put(evaluation, details);
   EXPECT_TRUE(evaluation.details["rollouts"]["targets"][0]["target"].is_null());
-  const RolloutDetails after = rollout_details(through_json(evaluation));
+  const RolloutDetails after = rollout_details(rollouts_through_json(evaluation));
   EXPECT_TRUE(std::isnan(after.targets[0].target));
   EXPECT_TRUE(std::isnan(after.animations[0].target));
 }

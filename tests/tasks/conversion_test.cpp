@@ -17,7 +17,7 @@ namespace {
 class LayersToConvert : public testing::Test {
  protected:
   static nn::EncoderLayerOptions layer_of(const std::string& kind) {
-    return {.attention = {.kind = kind, .width = 4, .heads = 1}, .feed_forward = 4};
+    return {.attention = {.kind = kind, .width = 4, .heads = 1, .primal = {.rank = 2, .rows = 2}}, .feed_forward = 4};
   }
 
   std::vector<size_t> chosen(const std::string& wanted) {
@@ -41,24 +41,24 @@ TEST_F(LayersToConvert, OthersAreRefused) {
 }
 
 TEST(Conversion, IsReadAsItWasWritten) {
-  const Conversion written{.request = {{"run", "runs/a"}, {"layers", {0}}},
-                           .run = "runs/a",
-                           .what = "Transformer of runs/a becomes Primal.+ in runs/b",
-                           .data = "Vowels TEST, 3 series",
-                           .metric = run::accuracy_metric(),
-                           .layers = {{.name = "layer 1",
-                                       .kind = "softmax",
-                                       .rank = 4,
-                                       .rows = 8,
-                                       .random = 0.25,
-                                       .closed_form = 0.5,
-                                       .distilled = 0.75,
-                                       .sequences = 10,
-                                       .tokens = 80,
-                                       .held_out = true}},
-                           .seconds = 1.5,
-                           .scores = {{kBefore, {.score = 0.9, .loss = 0.5}},
-                                      {kTuned, {.score = 0.875, .steps = 7, .seconds = 2}}}};
+  const Conversion written{
+      .request = {{"run", "runs/a"}, {"layers", {0}}},
+      .run = "runs/a",
+      .what = "Transformer of runs/a becomes Primal.+ in runs/b",
+      .data = "Vowels TEST, 3 series",
+      .metric = run::accuracy_metric(),
+      .layers = {{.name = "layer 1",
+                  .kind = "softmax",
+                  .rank = 4,
+                  .rows = 8,
+                  .random = 0.25,
+                  .closed_form = 0.5,
+                  .distilled = 0.75,
+                  .sequences = 10,
+                  .tokens = 80,
+                  .held_out = true}},
+      .seconds = 1.5,
+      .scores = {{kBefore, {.score = 0.9, .loss = 0.5}}, {kTuned, {.score = 0.875, .steps = 7, .seconds = 2}}}};
   const base::TemporaryFolder folder;
   const auto file = folder.path() / "convert.json";
   base::write_file_atomically(file, to_json(written).dump());

@@ -246,7 +246,7 @@ TEST(Distil, AConstantInQueriesAndKeysGivesMeans) {
   const ShiftedProjections projections(*layer, samples.fit());
   projections.shift(*layer, 0);
   const double plain = fit_output(*layer, samples);
-  projections.shift(*layer, 8);
+  projections.shift(*layer, 64);
   EXPECT_GT(fit_output(*layer, samples), plain);
 }
 

@@ -48,12 +48,12 @@ TEST(LabelledText, TextsAreCutAtBytesNotCharacters) {
   EXPECT_EQ(texts_of(set), (std::vector<std::string>{"ab\xc3", "ab"}));
 }
 
-struct Broken {
+struct BrokenFile {
   std::string text, expected;
-  friend void PrintTo(const Broken& broken, std::ostream* out) { *out << broken.expected; }
+  friend void PrintTo(const BrokenFile& broken, std::ostream* out) { *out << broken.expected; }
 };
 
-class BrokenLabelledText : public testing::TestWithParam<Broken> {};
+class BrokenLabelledText : public testing::TestWithParam<BrokenFile> {};
 
 TEST_P(BrokenLabelledText, IsRefusedWithLineAndValue) {
   EXPECT_EQ(error_of([] { from_tsv(GetParam().text); }), GetParam().expected);
@@ -61,22 +61,23 @@ TEST_P(BrokenLabelledText, IsRefusedWithLineAndValue) {
 
 INSTANTIATE_TEST_SUITE_P(
     Files, BrokenLabelledText,
-    testing::Values(Broken{"", "a.tsv: is empty, expected labelled texts"},
-                    Broken{"0\t1\t0_1\ta\n1\t9\tb\n",
-                           "a.tsv:2: expected 4 columns with tabs between them (label, rating, id, text), got 3"},
-                    Broken{"0\t1\t0_1\ta\tb\n",
-                           "a.tsv:1: expected 4 columns with tabs between them (label, rating, id, text), got 5"},
-                    Broken{"0\t1\t0_1\ta\n\n",
-                           "a.tsv:2: expected 4 columns with tabs between them (label, rating, id, text), got 1"},
-                    Broken{"label\trating\tid\ttext\n",
-                           "a.tsv:1: column 1: expected a label of 0, 1, neg or pos, got \"label\""},
-                    Broken{"2\t1\t0_1\ta\n", "a.tsv:1: column 1: expected a label of 0, 1, neg or pos, got \"2\""},
-                    Broken{"0.5\t1\t0_1\ta\n", "a.tsv:1: column 1: expected a label of 0, 1, neg or pos, got \"0.5\""},
-                    Broken{"nan\t1\t0_1\ta\n", "a.tsv:1: column 1: expected a label of 0, 1, neg or pos, got \"nan\""},
-                    Broken{"\t1\t0_1\ta\n", "a.tsv:1: column 1: expected a label of 0, 1, neg or pos, got \"\""},
-                    Broken{"0\t1\t0_1\t\n", "a.tsv:1: column 4: expected a text, got nothing"},
-                    Broken{"0\t1\t0_1\ta\0b\n"s,
-                           "a.tsv:1: expected text, got a zero byte at column 10 (is the file binary or UTF-16?)"}));
+    testing::Values(
+        BrokenFile{"", "a.tsv: is empty, expected labelled texts"},
+        BrokenFile{"0\t1\t0_1\ta\n1\t9\tb\n",
+                   "a.tsv:2: expected 4 columns with tabs between them (label, rating, id, text), got 3"},
+        BrokenFile{"0\t1\t0_1\ta\tb\n",
+                   "a.tsv:1: expected 4 columns with tabs between them (label, rating, id, text), got 5"},
+        BrokenFile{"0\t1\t0_1\ta\n\n",
+                   "a.tsv:2: expected 4 columns with tabs between them (label, rating, id, text), got 1"},
+        BrokenFile{"label\trating\tid\ttext\n",
+                   "a.tsv:1: column 1: expected a label of 0, 1, neg or pos, got \"label\""},
+        BrokenFile{"2\t1\t0_1\ta\n", "a.tsv:1: column 1: expected a label of 0, 1, neg or pos, got \"2\""},
+        BrokenFile{"0.5\t1\t0_1\ta\n", "a.tsv:1: column 1: expected a label of 0, 1, neg or pos, got \"0.5\""},
+        BrokenFile{"nan\t1\t0_1\ta\n", "a.tsv:1: column 1: expected a label of 0, 1, neg or pos, got \"nan\""},
+        BrokenFile{"\t1\t0_1\ta\n", "a.tsv:1: column 1: expected a label of 0, 1, neg or pos, got \"\""},
+        BrokenFile{"0\t1\t0_1\t\n", "a.tsv:1: column 4: expected a text, got nothing"},
+        BrokenFile{"0\t1\t0_1\ta\0b\n"s,
+                   "a.tsv:1: expected text, got a zero byte at column 10 (is the file binary or UTF-16?)"}));
 
 TEST(LabelledText, NothingLeftOfATextIsRefused) {
   EXPECT_EQ(error_of([] { from_tsv("1\t9\t0_9\ta\n", 0); }),
