@@ -203,9 +203,57 @@ TEST(MatrixSpectra, KeepToTheirLimits) {
 TEST(MatrixSpectra, DoNotChangeTheModel) {
   nn::Encoder encoder = encoder_of_kinds({{.kind = "softmax", .dropout = 0.5}, {.kind = "performer"}});
   const Tensor x = random_tokens(2);
+  std::vector<Tensor> before;
+  const auto tensors = [&] {
+    std::vector<Tensor> all = encoder->parameters();
+    for (const Tensor& buffer : encoder->buffers()) all.push_back(buffer);
+    return all;
+  };
+  for (const Tensor& tensor : tensors()) before.push_back(tensor.detach().clone());
   const auto first = matrix_spectra(*encoder, [&] { encoder(x); });
   const auto second = matrix_spectra(*encoder, [&] { encoder(x); });
   for (size_t i = 0; i < first.size(); ++i) EXPECT_EQ(first[i].all.values, second[i].all.values);
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(tests::same(tensors()[i].detach(), before[i])) << i;
+}
+
+// Samples that are too long for an attention matrix count for no layer, if there are others.
+TEST(MatrixSpectra, LayersOfAModelShowTheSameSamples) {
+  nn::Encoder encoder = encoder_of_kinds({{.kind = "softmax"}, {.kind = "primal", .primal = {.rank = 4, .rows = 5}}});
+  const Tensor x = random_tokens(3);
+  const Tensor padding = padding_mask(torch::tensor({17, 9, 7}), kSequence);
+  const auto with = [&](const MatrixLimits& limits) {
+    return matrix_spectra(
+        *encoder, [&] { encoder(x, nn::EncoderMasks{padding}); }, limits);
+  };
+  for (const MatrixFacts& layer : with({.longest = 10})) {
+    EXPECT_EQ(layer.samples, 2) << layer.layer;
+    EXPECT_EQ(layer.tokens, 9) << layer.layer;
+  }
+  const auto all_long = with({.longest = 5});
+  EXPECT_EQ(all_long[0].samples, 0);
+  EXPECT_EQ(all_long[1].samples, 1);  // the first of them
+  EXPECT_EQ(all_long[1].tokens, 17);
+}
+
+TEST(MatrixSpectra, PaddedTokensThatALayerMixesAreThere) {
+  nn::Encoder encoder =
+      encoder_of_kinds({{.kind = "softmax", .padding = Padding::ignore},
+                        {.kind = "primal", .padding = Padding::ignore, .primal = {.rank = 4, .rows = 5}}});
+  const Tensor x = random_tokens(1), padding = padding_mask(torch::tensor({9}), kSequence);
+  for (const MatrixFacts& layer : matrix_spectra(*encoder, [&] { encoder(x, nn::EncoderMasks{padding}); })) {
+    EXPECT_EQ(layer.tokens, kSequence) << layer.layer;
+  }
+}
+
+TEST(MatrixSpectra, NumbersThatAreNotFiniteAreLeftOut) {
+  nn::Encoder encoder = encoder_of_kinds({{.kind = "softmax"}, {.kind = "primal", .primal = {.rank = 4, .rows = 5}}});
+  for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+    Tensor x = random_tokens(1);
+    x[0][3][2] = bad;
+    for (const MatrixFacts& layer : matrix_spectra(*encoder, [&] { encoder(x); })) {
+      EXPECT_EQ(layer.left_out, "its numbers are not finite") << layer.layer << bad;
+    }
+  }
 }
 
 }  // namespace

@@ -287,9 +287,9 @@ def test_two_towers_of_the_long_range_arena(tmp_path):
         (["--set", "model.ranks=2"], "--set: unknown key model.ranks; did you mean model.rank?"),
         (
             ["--set", "model.width=8"],
-            "--set model.width=8: the layers that stay keep what they compute; of model.* only model.attention_dropout, "
-            "model.data_dependent, model.dropout, model.feature_map, model.init, model.lambda, model.projections, "
-            "model.rank, model.rows, model.rows_per_rank may change",
+            "--set model.width=8: the layers that stay keep what they compute; of model.* only "
+            "model.attention_dropout, model.data_dependent, model.dropout, model.feature_map, model.init, "
+            "model.lambda, model.projections, model.rank, model.rows, model.rows_per_rank may change",
         ),
     ],
 )

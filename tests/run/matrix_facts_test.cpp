@@ -61,5 +61,19 @@ TEST(MatrixFacts, ListsMustFitThePlaces) {
   EXPECT_NE(error.find("\"singular_values\": expected 3 numbers, one per place, got 2"), error.npos) << error;
 }
 
+TEST(MatrixFacts, PlacesAndRanksAreWholeNumbers) {
+  const auto error_with = [](const char* key, const nlohmann::json& value) {
+    nlohmann::json json = to_json(Spectra{.matrices = {some_facts()}});
+    json["matrices"][0][nlohmann::json::json_pointer(key)] = value;
+    return tests::error_of([&] { parse_analysis(json.dump(), "analysis.json"); });
+  };
+  for (const auto& places : {nlohmann::json::array(), nlohmann::json({2, 3}), nlohmann::json({1, 1})}) {
+    EXPECT_NE(error_with("/places", places).find("\"places\": expected rising numbers from 1"), std::string::npos);
+  }
+  EXPECT_NE(error_with("/places", {1, 2.5}).find("\"places\""), std::string::npos);
+  EXPECT_NE(error_with("/heads", nlohmann::json::array()).find("\"heads\": expected at least one"), std::string::npos);
+  EXPECT_NE(error_with("/all/ranks", {-5, 1, 2}).find("\"ranks\""), std::string::npos);
+}
+
 }  // namespace
 }  // namespace primal::run

@@ -55,19 +55,28 @@ function effectSection(data) {
 const valueWithHalf = (format, { mean, half }) => (isNumber(mean) ? format(mean) + (isNumber(half) ? ` ± ${format(half)}` : "") : "–");
 const timesWithHalf = (ratio) => (isNumber(ratio.mean) ? `${valueWithHalf((value) => twoDigits.format(value), ratio)} ×` : "–");
 
-function costSection(data) {
-  const titles = ["|J|", "difference", "effective rank", "difference", "parameters", "tokens/s", "speed to base", "memory", "memory to base"];
+const threeDigits = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+
+/** A row per variant; `cells` makes those behind its name, and gets a function that leaves a cell of the preset itself empty. */
+function variantTable(data, name, titles, cells) {
   const columns = [{ title: "variant" }, ...titles.map((title) => ({ title, number: true }))];
-  const rank = (value) => twoDigits.format(value);
-  const rows = data.rows.filter(({ skipped }) => !skipped).map((row, i) => {
-    const beside = (cell) => (i === 0 ? "–" : cell);
-    return [row.variant, valueWithHalf(figure, row.objective), beside(signedWithHalf(figure, row.objective_difference)),
-      valueWithHalf(rank, row.effective_rank), beside(signedWithHalf(rank, row.effective_rank_difference)), whole(row.parameters),
-      valueWithHalf(large, row.tokens_per_second), beside(timesWithHalf(row.speed_ratio)),
-      valueWithHalf(memory, row.peak_memory_mb), beside(timesWithHalf(row.memory_ratio))];
-  });
-  return section("cost", "KSVD and cost", "Means over the seeds, with their 95 % intervals; differences and × are to the preset with the same seeds. |J|: of the primal layers with the kept weights. Effective rank: of their scores. Speeds are fair only if nothing else ran meanwhile; memory is that of the whole process.",
-    element("div", { class: "card" }, scrollBox("KSVD and cost", dataTable("KSVD and cost", columns, rows))));
+  const rows = data.rows.filter(({ skipped }) => !skipped).map((row, i) => [row.variant, ...cells(row, (cell) => (i === 0 ? "–" : cell))]);
+  return element("div", { class: "card" }, scrollBox(name, dataTable(name, columns, rows)));
+}
+
+function ksvdEffectSection(data) {
+  const size = (value) => threeDigits.format(value), rank = (value) => twoDigits.format(value);
+  return section("ksvd", "KSVD", "Means over the seeds, with their 95 % intervals; differences are to the preset with the same seeds. |J|: of the primal layers with the kept weights. Effective rank: of their scores.",
+    variantTable(data, "KSVD", ["|J|", "difference", "effective rank", "difference"], (row, beside) =>
+      [valueWithHalf(size, row.objective), beside(signedWithHalf(size, row.objective_difference)),
+        valueWithHalf(rank, row.effective_rank), beside(signedWithHalf(rank, row.effective_rank_difference))]));
+}
+
+function costSection(data) {
+  return section("cost", "Cost", "× is to the preset with the same seeds. Speeds are fair only if nothing else ran meanwhile; memory is that of the whole process.",
+    variantTable(data, "Cost", ["parameters", "tokens/s", "speed to base", "peak memory", "memory to base"], (row, beside) =>
+      [whole(row.parameters), valueWithHalf(large, row.tokens_per_second), beside(timesWithHalf(row.speed_ratio)),
+        valueWithHalf(memory, row.peak_memory_mb), beside(timesWithHalf(row.memory_ratio))]));
 }
 
 function ablationSettings(data) {
@@ -91,5 +100,5 @@ function ablationHeader(data) {
 }
 
 function ablationSections(data) {
-  return [effectSection(data), costSection(data), ablationSettings(data)];
+  return [effectSection(data), ksvdEffectSection(data), costSection(data), ablationSettings(data)];
 }
