@@ -128,20 +128,22 @@ torch::Tensor DecisionTransformerImpl::embedded(const DecisionWindows& windows) 
                                  embed_state(windows.states) + rows, embed_action(windows.actions) + rows}));
 }
 
-nn::EncoderMasks DecisionTransformerImpl::masks_of(const DecisionWindows& windows) const {
+nn::EncoderMasks DecisionTransformerImpl::masks_of(const DecisionWindows& windows, bool last_only) const {
   nn::EncoderMasks masks;
   if (windows.padding) masks.padding = windows.padding->repeat_interleave(kTokensOfStep, 1);
   if (sees_padding()) return masks;
   masks.unread = masks.padding;
-  if (options_.all_heads) return masks;
+  if (options_.all_heads && !last_only) return masks;
   // Only the state's token of a step is read.
   torch::Tensor others = at::ones_like(windows.timesteps, at::kBool).repeat_interleave(kTokensOfStep, 1);
-  others.view({others.size(0), -1, kTokensOfStep}).select(2, 1).zero_();
+  torch::Tensor read = others.view({others.size(0), -1, kTokensOfStep}).select(2, 1);
+  (last_only ? read.select(1, -1) : read).zero_();
   masks.unread = masks.padding ? others.logical_or(*masks.padding) : others;
   return masks;
 }
 
-DecisionOutput DecisionTransformerImpl::forward(const DecisionWindows& given) {
+std::pair<torch::Tensor, std::vector<KsvdTerms>> DecisionTransformerImpl::features_of(const DecisionWindows& given,
+                                                                                      bool last_only) {
   check_windows(given);
   DecisionWindows windows = given;
   if (windows.padding && !windows.padding->any().item<bool>()) windows.padding.reset();  // layers without masks
@@ -153,8 +155,18 @@ DecisionOutput DecisionTransformerImpl::forward(const DecisionWindows& given) {
     windows.returns_to_go = windows.returns_to_go.masked_fill(padded, 0);
     windows.timesteps = windows.timesteps.masked_fill(padded, 0);
   }
-  auto [features, terms] = encoder(ops::dropout(embedded(windows), options_.dropout, is_training()), masks_of(windows));
-  const auto tokens = features.view({windows.states.size(0), -1, kTokensOfStep, width()}).unbind(2);
+  auto [features, terms] =
+      encoder(ops::dropout(embedded(windows), options_.dropout, is_training()), masks_of(windows, last_only));
+  return {features.view({windows.states.size(0), -1, kTokensOfStep, width()}), std::move(terms)};
+}
+
+torch::Tensor DecisionTransformerImpl::last_action(const DecisionWindows& windows) {
+  return predict_action(features_of(windows, /*last_only=*/true).first.select(1, -1).select(1, 1)).tanh();
+}
+
+DecisionOutput DecisionTransformerImpl::forward(const DecisionWindows& windows) {
+  auto [features, terms] = features_of(windows, /*last_only=*/false);
+  const auto tokens = features.unbind(2);
   DecisionOutput output{.actions = predict_action(tokens[1]).tanh(), .terms = std::move(terms)};
   if (!options_.all_heads) return output;
   output.states = predict_state(tokens[2]);

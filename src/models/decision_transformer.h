@@ -74,6 +74,8 @@ class DecisionTransformerImpl : public torch::nn::Cloneable<DecisionTransformerI
   explicit DecisionTransformerImpl(DecisionOptions options);
 
   DecisionOutput forward(const DecisionWindows& windows);
+  /// The action of the last step alone, [B, A]: what the layer on top makes of other tokens is not computed.
+  torch::Tensor last_action(const DecisionWindows& windows);
 
   DecisionState initial_state(int64_t batch) const;
   /// The actions for the next step of every episode, [B, A]; state is moved on. Equal to the full pass over the whole
@@ -97,7 +99,9 @@ class DecisionTransformerImpl : public torch::nn::Cloneable<DecisionTransformerI
   /// Whether some layer is not told of padding or counts it like any token, as published.
   bool sees_padding() const;
   torch::Tensor embedded(const DecisionWindows& windows);
-  nn::EncoderMasks masks_of(const DecisionWindows& windows) const;
+  nn::EncoderMasks masks_of(const DecisionWindows& windows, bool last_only) const;
+  /// What the encoder makes of the tokens of a step, [B, K, 3, D].
+  std::pair<torch::Tensor, std::vector<KsvdTerms>> features_of(const DecisionWindows& windows, bool last_only);
   torch::Tensor rows_of(const torch::Tensor& timesteps);
 
   DecisionOptions options_;

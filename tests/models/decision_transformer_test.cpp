@@ -124,6 +124,15 @@ TEST_P(DecisionTransformerForms, StepsAreTheFullPass) {
   }
 }
 
+TEST_P(DecisionTransformerForms, TheLastActionAloneIsThatOfTheFullPass) {
+  const torch::NoGradGuard no_grad;
+  DecisionTransformer model = decision_model(small_decision(GetParam()));
+  const DecisionWindows windows = random_windows(3, 7);
+  EXPECT_TRUE(close(model->last_action(windows), model->forward(windows).actions.select(1, -1), 1e-5));
+  const DecisionWindows padded = padded_windows(windows, 2, 0, kNotANumber);
+  EXPECT_TRUE(close(model->last_action(padded), model->last_action(windows), 1e-5));
+}
+
 TEST_P(DecisionTransformerForms, AnActionKnowsNothingOfWhatComesAfterItsState) {
   const torch::NoGradGuard no_grad;
   DecisionTransformer model = decision_model(small_decision(GetParam()));

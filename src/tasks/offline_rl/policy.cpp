@@ -34,12 +34,10 @@ class WindowActor : public Actor {
     history_.returns_to_go.select(1, step_).copy_(returns_to_go);
     const int64_t first = std::max<int64_t>(0, step_ + 1 - context_), size = step_ + 1 - first;
     const auto seen = [&](const torch::Tensor& all) { return all.narrow(1, first, size).index_select(0, live); };
-    const torch::Tensor actions = policy_
-                                      .forward({.states = seen(history_.states),
-                                                .actions = seen(history_.actions),
-                                                .returns_to_go = seen(history_.returns_to_go),
-                                                .timesteps = seen(history_.timesteps)})
-                                      .actions.select(1, -1);
+    const torch::Tensor actions = policy_.last_action({.states = seen(history_.states),
+                                                       .actions = seen(history_.actions),
+                                                       .returns_to_go = seen(history_.returns_to_go),
+                                                       .timesteps = seen(history_.timesteps)});
     const torch::Tensor all = spread(actions, live, states.size(0));
     history_.actions.select(1, step_).copy_(all);
     ++step_;
@@ -86,6 +84,7 @@ class DecisionPolicy : public Policy {
     models::DecisionOutput output = model_->forward(windows);
     return {output.actions, std::move(output.terms)};
   }
+  torch::Tensor last_action(const models::DecisionWindows& windows) override { return model_->last_action(windows); }
   std::unique_ptr<Actor> actor(int64_t episodes, int64_t steps) override {
     if (config_.eval.context == Context::episode) return std::make_unique<EpisodeActor>(model_, episodes);
     const models::DecisionOptions& options = model_->options();

@@ -33,6 +33,10 @@ class Policy {
   virtual torch::nn::Module& model() = 0;
   /// The action for each step of the windows.
   virtual PolicyOutput forward(const models::DecisionWindows& windows) = 0;
+  /// That of the last step alone, [B, A].
+  virtual torch::Tensor last_action(const models::DecisionWindows& windows) {
+    return forward(windows).actions.select(1, -1);
+  }
   /// For so many episodes of at most `steps` steps. The policy must outlive it.
   virtual std::unique_ptr<Actor> actor(int64_t episodes, int64_t steps) = 0;
   /// Whether it is asked for a return.
