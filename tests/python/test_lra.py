@@ -62,7 +62,7 @@ def test_presets_are_understood(preset):
     keys = keys_of(f"lra/{preset}")
     is_paper = preset.endswith("-paper")
     assert keys["run.family"] == '"lra"'
-    assert keys["data.task"] == '"' + re.sub("-(plus|memory|paper)", "", preset) + '"'
+    assert keys["data.task"] == '"' + re.sub("-(plus|memory|paper|tuned)", "", preset) + '"'
     assert keys["run.protocol"] == ('"paper"' if is_paper else '"honest"')
     assert keys["model.padding"] == ('"ignore"' if is_paper else '"respect"')
     assert keys["model.pooling"] == ('"padded_mean"' if is_paper else '"mean"')

@@ -55,7 +55,8 @@ function effectSection(data) {
 const valueWithHalf = (format, { mean, half }) => (isNumber(mean) ? format(mean) + (isNumber(half) ? ` ± ${format(half)}` : "") : "–");
 const timesWithHalf = (ratio) => (isNumber(ratio.mean) ? `${valueWithHalf((value) => twoDigits.format(value), ratio)} ×` : "–");
 
-const threeDigits = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+
+const significantDigits = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 
 /** A row per variant; `cells` makes those behind its name, and gets a function that leaves a cell of the preset itself empty. */
 function variantTable(data, name, titles, cells) {
@@ -65,7 +66,7 @@ function variantTable(data, name, titles, cells) {
 }
 
 function ksvdEffectSection(data) {
-  const size = (value) => threeDigits.format(value), rank = (value) => twoDigits.format(value);
+  const size = (value) => significantDigits.format(value), rank = (value) => twoDigits.format(value);
   return section("ksvd", "KSVD", "Means over the seeds, with their 95 % intervals; differences are to the preset with the same seeds. |J|: of the primal layers with the kept weights. Effective rank: of their scores.",
     variantTable(data, "KSVD", ["|J|", "difference", "effective rank", "difference"], (row, beside) =>
       [valueWithHalf(size, row.objective), beside(signedWithHalf(size, row.objective_difference)),
