@@ -64,7 +64,8 @@ class Models {
     const auto task = wanted.family->open(*wanted.config, {.search = data_search_path(preset.data),
                                                            .hold_out = wanted.config->run.protocol == Protocol::honest,
                                                            .progress = progress});
-    base::write_file_atomically(facts_file(), task->facts().dump());
+    base::write_file_atomically(facts_file(),
+                                task->facts().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     base_ = shape_of(task->model());
     toml_ = wanted.config->toml();
   }

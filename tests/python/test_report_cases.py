@@ -80,7 +80,7 @@ def test_a_comparison_shows_what_runs_on_the_same_data_are_compared_with(with_ca
     done(run("report", plain, with_cases(CASES), "--output", file))
     page = open_page(file)
     assert page.problems() == []
-    assert sum("To compare with" in label for label in page.labels) == 1
+    assert sum("To compare with: chance" in label for label in page.labels) == 1
 
 
 @needs_browser
