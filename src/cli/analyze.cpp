@@ -48,7 +48,8 @@ int run(const CLI::App& command, Options& options) {
 }  // namespace
 
 void add_analyze(CLI::App& app, Command& chosen) {
-  CLI::App* command = app.add_subcommand("analyze", "Spectra, ranks and findings of trained runs, as tables and as a page");
+  CLI::App* command =
+      app.add_subcommand("analyze", "Spectra, ranks and findings of trained runs, as tables and as a page");
   command->footer(
       "Examples:\n  primal analyze runs/mine\n  primal analyze runs/a runs/b --part test\n"
       "  primal analyze runs/mine --file other.csv --json\n"
@@ -67,8 +68,11 @@ void add_analyze(CLI::App& app, Command& chosen) {
       ->add_option("--matrices", options->matrices,
                    "attention matrices of so many of the examples; default: 8, fewer of long ones")
       ->check(at_least(0));
-  command->add_option("--longest", request.longest, "no attention matrix of more tokens: its cost is their cube, its memory 4 bytes times heads times their "
-                                          "square")
+  command
+      ->add_option(
+          "--longest", request.longest,
+          "no attention matrix of more tokens: its cost is their cube, its memory 4 bytes times heads times their "
+          "square")
       ->check(at_least(1))
       ->capture_default_str();
   command->add_option("--output", options->output, "a page with the pictures, PAGE.html");

@@ -78,7 +78,8 @@ std::string ablation_table(const AblationResults& results) {
                                                  "difference", "seeds", "|J|", "eff. rank", "M parameters", "speed x",
                                                  "memory x", "what changes"}};
   for (const AblationRow& row : results.rows) rows.push_back(cells_of(results, row));
-  return text_table(rows) + "+-: half of the 95 % interval (Student) over the seeds; differences and x: to base with the same seed\n";
+  return text_table(rows) +
+         "+-: half of the 95 % interval (Student) over the seeds; differences and x: to base with the same seed\n";
 }
 
 Json to_json(const AblationResults& results) {

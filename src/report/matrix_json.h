@@ -7,7 +7,8 @@
 
 namespace primal::report {
 
-/// {"of", "shares", "headShare": one of them, "layers": [...], "advice": [...], "notes": [...]}; null if the spectra have none.
+/// {"of", "shares", "headShare": one of them, "layers": [...], "advice": [...], "notes": [...]}; null if the spectra
+/// have none.
 nlohmann::json matrices_json(const run::Spectra& spectra);
 
 }  // namespace primal::report

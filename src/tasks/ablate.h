@@ -28,7 +28,8 @@ struct AblateSummary {
   report::AblationResults results{};
 };
 
-/// Trains what is not finished yet, then writes ablation.html and ablation.json. `progress` gets a line per finished run.
+/// Trains what is not finished yet, then writes ablation.html and ablation.json. `progress` gets a line per finished
+/// run.
 AblateSummary ablate(const AblateRequest& request, base::Progress& progress);
 
 }  // namespace primal::tasks

@@ -23,7 +23,7 @@ struct AnalyzeRequest {
   int64_t threads = 0;
   /// Samples of a layer whose matrices are looked at, of the examples; nothing: 8, fewer of long ones.
   std::optional<int64_t> matrices{};
-  int64_t longest = 2048;  ///< attention matrices of more tokens are not made
+  int64_t longest = 2048;                     ///< attention matrices of more tokens are not made
   std::optional<KsvdAnalysisRequest> ksvd{};  ///< nothing: not asked for
 };
 

@@ -58,8 +58,10 @@ void check_convert_set(const std::vector<std::string>& set) {
 // Other keys of the model would change what the layers that stay compute. An unknown one is told of as ever.
 void check_of_new_layers(const std::vector<std::string>& set, Config& config) {
   static const std::vector<std::string> may_change = {
-      "model.attention_dropout", "model.data_dependent", "model.dropout",     "model.feature_map", "model.init",
-      "model.lambda",            "model.projections",    "model.rank",        "model.rows",        "model.rows_per_rank"};
+      "model.attention_dropout", "model.data_dependent", "model.dropout",
+      "model.feature_map",       "model.init",           "model.lambda",
+      "model.projections",       "model.rank",           "model.rows",
+      "model.rows_per_rank"};
   const run::Config known = run::parse_config(config.toml());
   for (const std::string& assignment : set) {
     const std::string key = assignment.substr(0, assignment.find('='));
@@ -140,12 +142,8 @@ ConvertPlan conversion_plan(const ConvertRequest& request, Trained& old) {
   if (request.threads > 0) plan.model_set.push_back("run.threads=" + std::to_string(request.threads));
   const base::Span length = convert_length(request.length, config.train);
   plan.short_set = set_for_convert_length(length, config, request.set);
-  plan.identity = {{"run", place_of(request.run).string()},
-                   {"layers", plan.layers},
-                   {"set", request.set},
-                   {"length", base::to_text(length)},
-                   {"examples", request.examples},
-                   {"steps", request.steps}};
+  plan.identity = {{"run", place_of(request.run).string()}, {"layers", plan.layers},        {"set", request.set},
+                   {"length", base::to_text(length)},       {"examples", request.examples}, {"steps", request.steps}};
   return plan;
 }
 
@@ -309,7 +307,8 @@ ConvertSummary convert(const ConvertRequest& request, Progress& progress) {
   check_is_finished_run(request.run);
   Trained old = open_trained(request.run, request.data, request.threads);
   if (old.resolved.config->run.refit && !old.resolved.config->run.test) {
-    throw Error(request.run.string() + ": was refitted and has no TEST score (run.test = false): nothing to compare by");
+    throw Error(request.run.string() +
+                ": was refitted and has no TEST score (run.test = false): nothing to compare by");
   }
   const ConvertPlan plan = conversion_plan(request, old);
   ConvertSummary summary{.folder = plan.folder};

@@ -66,9 +66,8 @@ void check_data(const PointPlan& plan, base::Progress& progress) {
   if (first == plan.runs.end()) return;
   const Resolved resolved = resolve_config(config_of(plan.request, first->point));
   const bool hold_out = plan.options.protocol == Protocol::honest;
-  resolved.family->open(*resolved.config, {.search = data_search_path(plan.request.data),
-                                           .hold_out = hold_out,
-                                           .progress = &progress});
+  resolved.family->open(*resolved.config,
+                        {.search = data_search_path(plan.request.data), .hold_out = hold_out, .progress = &progress});
   progress.finish();
 }
 

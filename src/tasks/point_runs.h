@@ -21,10 +21,10 @@ struct RunPoint {
 };
 
 struct PointsRequest {
-  std::string what;               ///< "sweep", for messages
-  std::string points_are;         ///< "--vary", likewise: what made them
-  std::string file;               ///< in the folder, and says whose it is: "sweep.json"
-  bool file_may_lack = false;     ///< earlier versions wrote it last
+  std::string what;            ///< "sweep", for messages
+  std::string points_are;      ///< "--vary", likewise: what made them
+  std::string file;            ///< in the folder, and says whose it is: "sweep.json"
+  bool file_may_lack = false;  ///< earlier versions wrote it last
   std::string preset{};
   std::vector<std::string> set{};  ///< "key=value" for all points
   std::vector<RunPoint> points{};
@@ -57,8 +57,8 @@ struct PointOutcome {
 };
 
 /// Makes the folder, to be held until the last file in it is written; `begun` goes into the request's file if there is
-/// none. Data that are missing and can be made are made. Throws Error if something else is in the folder, or the data of
-/// the runs cannot be read.
+/// none. Data that are missing and can be made are made. Throws Error if something else is in the folder, or the data
+/// of the runs cannot be read.
 base::FolderLock hold_folder(const PointPlan& plan, const std::string& begun, base::Progress& progress);
 
 /// Runs what is not finished yet. `progress` gets a line per finished run: "3/12  NAME  seed-1  " and what `describe`

@@ -21,8 +21,8 @@ struct Trained {
 Trained open_trained(const std::filesystem::path& run, const std::string& data, int64_t threads = 0,
                      const std::vector<std::string>& set = {});
 
-/// A model with the weights of its seed under another configuration, but with the data of the run: of its training data it
-/// knows what the run wrote down.
+/// A model with the weights of its seed under another configuration, but with the data of the run: of its training data
+/// it knows what the run wrote down.
 Trained open_changed(const std::filesystem::path& run, Resolved changed, const std::string& data);
 
 /// The same model as it was before the first step: its weights are those of the run's seed.

@@ -141,7 +141,8 @@ void check_samples(const LayerSamples& samples) {
   const auto has_tokens = [](const LayerSample& sample) { return real_rows(sample, sample.y).size(0) > 0; };
   if (std::ranges::none_of(samples.fit(), has_tokens)) throw Error("distil: there is no token to learn from");
   for (const auto* some : {&samples.fit(), &samples.held_out()}) {
-    if (!(variance_of(*some) > 0)) throw Error("distil: all outputs are equal, there is nothing to learn; give more examples");
+    if (!(variance_of(*some) > 0))
+      throw Error("distil: all outputs are equal, there is nothing to learn; give more examples");
   }
 }
 

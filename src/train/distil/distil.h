@@ -26,11 +26,11 @@ struct DistilOptions {
 /// Shares of the variance of the outputs, over sequences that were held out, by which the best ridge, constant and step
 /// were chosen, too (of all if there were too few).
 struct DistilFacts {
-  double random = 0;                  ///< fresh We and Wr, the rest by least squares
-  double closed_form = 0;             ///< We and Wr from an SVD, the rest by least squares
-  double distilled = 0;               ///< after gradient descent; the closed form itself if that is better
-  int64_t sequences = 0;  ///< with those held out
-  int64_t tokens = 0;     ///< that were learnt from
+  double random = 0;       ///< fresh We and Wr, the rest by least squares
+  double closed_form = 0;  ///< We and Wr from an SVD, the rest by least squares
+  double distilled = 0;    ///< after gradient descent; the closed form itself if that is better
+  int64_t sequences = 0;   ///< with those held out
+  int64_t tokens = 0;      ///< that were learnt from
   bool held_out = false;
 };
 
