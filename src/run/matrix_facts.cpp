@@ -89,8 +89,9 @@ MatrixFacts matrix_facts(const base::Fields& object) {
   if (!facts.left_out.empty()) return facts;
   facts.places = object.wholes("places");
   const bool rises = std::ranges::adjacent_find(facts.places, std::greater_equal()) == facts.places.end();
-  if (facts.places.empty() || facts.places.front() != 1 || !rises)
+  if (facts.places.empty() || facts.places.front() != 1 || !rises) {
     object.fail("places", "expected rising numbers from 1");
+  }
   facts.all = matrix_curves(object.object("all"), facts.places.size());
   for (const base::Fields& head : object.objects("heads")) {
     facts.heads.push_back(matrix_curves(head, facts.places.size()));

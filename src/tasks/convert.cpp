@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <set>
+#include <string_view>
 
 #include "base/atomic_file.h"
 #include "base/failure.h"
