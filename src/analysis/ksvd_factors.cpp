@@ -64,6 +64,24 @@ void put_core(KsvdFactors& factors) {
 
 }  // namespace
 
+KsvdFactors joined(const std::vector<KsvdFactors>& parts) {
+  std::vector<at::Tensor> q, k, tokens;
+  for (const KsvdFactors& part : parts) {
+    if (part.f.defined() || part.sampled.defined())
+      throw Error("ksvd: samples with weights of their own are not joined");
+    q.push_back(part.q);
+    k.push_back(part.k);
+    tokens.push_back(part.tokens);
+  }
+  // [B, H, p, p] -> [1, H, p, p]
+  const auto triangle = [](const std::vector<at::Tensor>& triangles) {
+    return row_triangle(at::cat(triangles).transpose(0, 1).flatten(1, 2)).unsqueeze(0);
+  };
+  KsvdFactors one{.q = triangle(q), .k = triangle(k), .tokens = at::cat(tokens).sum().view({1})};
+  put_core(one);
+  return one;
+}
+
 at::Tensor orthonormal_columns(const at::Tensor& x) {
   auto [left, values, right] = at::linalg_svd(x, /*full_matrices=*/false);
   const at::Tensor real = values > kRounding * values.amax(-1, /*keepdim=*/true);

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <optional>
+#include <vector>
 
 #include "primal/attention.h"
 
@@ -31,6 +32,10 @@ struct KsvdFactors {
 /// Nothing if no sample has a token. Throws Error for more than kMostHeadFeatures features.
 std::optional<KsvdFactors> ksvd_factors(const PrimalAttentionImpl& layer, const at::Tensor& input,
                                         const std::optional<at::Tensor>& padding = {});
+
+/// All samples as one, whose kernel matrix is that of all their tokens. Throws Error where weights are made from rows
+/// of a sample: those are of that sample alone.
+KsvdFactors joined(const std::vector<KsvdFactors>& parts);
 
 /// Largest singular values below this share of the first are rounding.
 inline constexpr double kRounding = 1e-10;

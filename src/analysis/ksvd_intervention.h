@@ -1,26 +1,20 @@
 // Whether a task cares for the scores of a primal layer: others take their place while the model runs.
 //
-//   const KsvdIntervention best(layer.attention, Scores::best_pairs);
+//   const KsvdIntervention best(layer->attention, InsteadOfScores::best_pairs);
 //   const Evaluation evaluation = task.evaluate(Part::test);  // on this thread
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
+#include "analysis/ksvd_directions.h"
 #include "nn/attention/observer.h"
 
 namespace primal::analysis {
 
-/// What e and r become, per sample and head. All but none have the norm of the layer's own scores, and are turned as
-/// near to them as a rotation of the columns can, so that the map behind the scores reads what it knows.
-enum class InsteadOfScores {
-  best_pairs,         ///< the s pairs of largest singular values of the kernel SVD of this very sample
-  random_directions,  ///< of random weights
-  none,               ///< zeros
-};
-
-/// From its construction to its end, on this thread. Only whole passes are changed, no step of decoding, and no causal
-/// layer: the pairs of a whole sequence would tell its tokens of the future.
+/// From its construction to its end, on this thread. Each sample gets directions of its own. Only whole passes are
+/// changed, no step of decoding. Not for causal layers, whose tokens the pairs of a whole sequence would tell of the
+/// future: see ksvd_replacement.h.
 class KsvdIntervention : public nn::AttentionObserver {
  public:
   /// Throws Error for an attention that is causal or has no such scores.

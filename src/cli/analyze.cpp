@@ -82,8 +82,10 @@ void add_analyze(CLI::App& app, Command& chosen) {
                                         "whether the layers hold a kernel SVD, beside untrained and random weights");
   command->add_option("--twin", options->ksvd.twin, "the same run with loss.eta = 0, to compare with")->needs(ksvd);
   command
-      ->add_flag("--intervene", options->ksvd.intervene,
-                 "also the score of the task with the best pairs of each sample in place of a layer's scores")
+      ->add_flag(
+          "--intervene", options->ksvd.intervene,
+          "also the score of the task with the best pairs of each sample (causal layers: of training examples) in "
+          "place of a layer's scores")
       ->needs(ksvd);
   command->add_option("--null", options->ksvd.draws, "random weights to compare with")
       ->check(at_least(1))

@@ -1,9 +1,11 @@
 #include "tasks/ksvd_scores.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "analysis/ksvd_intervention.h"
+#include "analysis/ksvd_replacement.h"
 #include "base/format.h"
 #include "nn/encoder_layer.h"
 #include "primal/error.h"
@@ -20,8 +22,33 @@ TaskScore score_of(Task& task, const DataChoice& choice) {
   return {evaluation.score, evaluation.loss};
 }
 
+using SeenByCausal = std::map<std::shared_ptr<nn::Attention>, analysis::KsvdFactors>;
+
+bool has_causal(Task& task) {
+  return std::ranges::any_of(task.model().modules(), [](const auto& module) {
+    const auto* layer = module->template as<nn::EncoderLayerImpl>();
+    return layer != nullptr && layer->attention->primal() != nullptr && layer->attention->options().causal;
+  });
+}
+
+// Of training examples, as many as are chosen: what is learnt from the data that are judged would be known too early.
+SeenByCausal seen_by_causal(Task& task, const DataChoice& choice, ChangedScores& scores) {
+  if (!has_causal(task)) return {};
+  DataChoice shown = choice;
+  if (task.has(Part::train)) {
+    shown.part = Part::train;
+    shown.file.reset();
+  }
+  scores.shown = task.describe(shown);
+  return analysis::ksvd_seen(task.model(), [&] { task.forward(shown); });
+}
+
 TaskScore score_with(Task& task, const DataChoice& choice, const std::shared_ptr<nn::Attention>& attention,
-                     InsteadOfScores instead) {
+                     const SeenByCausal& seen, InsteadOfScores instead) {
+  if (const auto causal = seen.find(attention); causal != seen.end()) {
+    const analysis::KsvdReplacement replacement(attention, causal->second, instead);
+    return score_of(task, choice);
+  }
   const analysis::KsvdIntervention intervention(attention, instead);
   const TaskScore score = score_of(task, choice);
   if (intervention.calls() == 0) throw Error("--intervene: the layers of this task do not see whole sequences");
@@ -35,7 +62,8 @@ std::string score_text(const ChangedScores& scores, const TaskScore& value) {
 }
 
 std::string title_of(const ChangedScores& scores) {
-  return scores.metric.name + " on " + scores.what + ": " + score_text(scores, scores.own);
+  const std::string title = scores.metric.name + " on " + scores.what + ": " + score_text(scores, scores.own);
+  return scores.shown.empty() ? title : title + "; pairs of causal layers: of " + scores.shown;
 }
 
 nlohmann::json score_json(const TaskScore& score) {
@@ -53,12 +81,13 @@ ChangedScores change_scores(Task& task, const DataChoice& choice) {
   all.examples = all.tokens = 0;
   ChangedScores result{.metric = task.metric(), .what = task.describe(all), .own = score_of(task, all), .layers = {}};
   int64_t number = 0;
+  const SeenByCausal seen = seen_by_causal(task, choice, result);
   for (const auto& module : task.model().modules()) {
     const auto* layer = module->as<nn::EncoderLayerImpl>();
     if (layer == nullptr) continue;
     const std::string name = "layer " + std::to_string(++number);
     if (layer->attention->primal() == nullptr) continue;
-    const auto with = [&](InsteadOfScores instead) { return score_with(task, all, layer->attention, instead); };
+    const auto with = [&](InsteadOfScores instead) { return score_with(task, all, layer->attention, seen, instead); };
     result.layers.push_back({.name = name,
                              .best_pairs = with(InsteadOfScores::best_pairs),
                              .random = with(InsteadOfScores::random_directions),
@@ -83,6 +112,7 @@ nlohmann::json to_json(const ChangedScores& scores) {
                          {"what", scores.what},
                          {"own", score_json(scores.own)},
                          {"layers", nlohmann::json::array()}};
+  if (!scores.shown.empty()) json["shown"] = scores.shown;
   for (const ChangedLayer& layer : scores.layers) {
     json["layers"].push_back({{"name", layer.name},
                               {"best_pairs", score_json(layer.best_pairs)},

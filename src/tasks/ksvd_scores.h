@@ -21,7 +21,7 @@ struct TaskScore {
 
 struct ChangedLayer {
   std::string name;      ///< "layer 1"
-  TaskScore best_pairs;  ///< with the best s pairs of the kernel SVD of each sample
+  TaskScore best_pairs;  ///< with the best s pairs of the kernel SVD of each sample, or of training examples
   TaskScore random;      ///< with random directions
   TaskScore none;        ///< with zeros
 };
@@ -31,10 +31,11 @@ struct ChangedScores {
   std::string what;  ///< the data
   TaskScore own;     ///< the model as it is
   std::vector<ChangedLayer> layers;
+  std::string shown{};  ///< the data whose pairs take the place of the scores of causal layers; empty: there are none
 };
 
-/// Each primal layer by itself, on the whole part or file of the choice. Throws Error for causal layers, and where the
-/// task does not run its layers over whole sequences.
+/// Each primal layer by itself, on the whole part or file of the choice. In a causal layer every sample gets the same
+/// directions, those of training examples. Throws Error where the task does not run its layers over whole sequences.
 ChangedScores change_scores(Task& task, const DataChoice& choice);
 
 std::string to_text(const ChangedScores& scores);

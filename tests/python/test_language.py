@@ -108,6 +108,21 @@ def test_analyze_shows_the_spectra_of_both_layers(trained):
     assert [layer["index"] for layer in told[0]["layers"]] == [0, 1]
 
 
+def test_other_scores_in_a_causal_layer_change_the_surprise(trained):
+    ask = ("analyze", trained, "--part", "test", "--ksvd", "--intervene", "--null", "1")
+    (told,) = json.loads(done(run(*ask, "--json", cwd=trained.parent)))
+    changed = told["ksvd"]["changed"]
+    evaluated = json.loads(done(run("eval", trained, "--json", cwd=trained.parent)))
+    assert changed["own"]["score"] == pytest.approx(evaluated["score"], rel=1e-6)
+    assert "TRAIN" in changed["shown"]  # the best pairs are of data that are not judged
+    assert len(changed["layers"]) == len(told["ksvd"]["layers"]) == 2
+    for layer in changed["layers"]:
+        scores = [layer[key]["score"] for key in ("best_pairs", "random", "none")]
+        assert all(score > 0 and score != changed["own"]["score"] for score in scores)
+    assert "pairs of causal layers: of " in done(run(*ask, cwd=trained.parent))
+
+
+
 def test_words_of_wikitext(wikitext, tmp_path):
     answer = run(
         *("train", "language/wikitext-2", *TINY_LANGUAGE, *settings("train.accumulate=1", "data.breaks=document")),

@@ -418,3 +418,15 @@ def test_a_damaged_data_json_is_named(trained, tmp_path):
         message = the_error(run("eval", folder), "eval")
         assert message.startswith(str(folder / "data.json"))
         assert said in message
+
+
+def test_other_scores_in_a_layer_change_the_return(trained, sets):
+    ask = ("analyze", trained, "--data", sets, "--part", "test", "--ksvd", "--intervene", "--null", "1", "--json")
+    (told,) = json.loads(done(run(*ask)))
+    changed = told["ksvd"]["changed"]
+    evaluated = json.loads(done(run("eval", trained, "--data", sets, "--json")))
+    assert changed["own"]["score"] == pytest.approx(evaluated["score"])
+    (layer,) = changed["layers"]  # Primal.+: the last of three
+    assert layer["name"] == "layer 3"
+    for key in ("best_pairs", "random", "none"):
+        assert layer[key]["score"] != changed["own"]["score"]
