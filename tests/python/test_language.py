@@ -122,7 +122,6 @@ def test_other_scores_in_a_causal_layer_change_the_surprise(trained):
     assert "pairs of causal layers: of " in done(run(*ask, cwd=trained.parent))
 
 
-
 def test_words_of_wikitext(wikitext, tmp_path):
     answer = run(
         *("train", "language/wikitext-2", *TINY_LANGUAGE, *settings("train.accumulate=1", "data.breaks=document")),
