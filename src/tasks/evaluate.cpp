@@ -2,6 +2,9 @@
 
 #include <torch/types.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "base/format.h"
 #include "run/classification.h"
 #include "tasks/trained.h"
@@ -10,10 +13,23 @@ namespace primal::tasks {
 
 namespace {
 
-std::string number_line(const std::string& name, const std::string& value) {
-  constexpr int kNames = 12, kValues = 12;
-  return base::padded(name, kNames) + std::string(std::max<size_t>(value.size(), kValues) - value.size(), ' ') + value +
-         "\n";
+struct NumberLine {
+  std::string name, value;
+};
+
+// Names to the left, values to the right, however long.
+std::string aligned(const std::vector<NumberLine>& lines) {
+  size_t names = 11, values = 12;
+  for (const NumberLine& line : lines) {
+    names = std::max(names, line.name.size());
+    values = std::max(values, line.value.size());
+  }
+  std::string text;
+  for (const NumberLine& line : lines) {
+    text += base::padded(line.name, static_cast<int>(names) + 1) + std::string(values - line.value.size(), ' ') +
+            line.value + "\n";
+  }
+  return text;
 }
 
 // "macro_f1" -> "macro F1", "rmse" -> "RMSE", "median_error" -> "median error".
@@ -54,14 +70,15 @@ EvalResult evaluate_run(const std::filesystem::path& run, const std::string& fil
 
 std::string to_text(const EvalResult& result) {
   const run::Evaluation& evaluation = result.evaluation;
-  std::string text = result.what + "\n";
-  text += number_line(result.metric.name, result.metric.share ? base::format_percent(evaluation.score, 2)
-                                                              : base::printed("%.4f", evaluation.score));
+  const auto percent = [](double value) { return base::format_percent(value, 2); };
+  std::vector<NumberLine> lines = {{result.metric.name, result.metric.share
+                                                            ? percent(evaluation.score)
+                                                            : base::printed("%.4f", evaluation.score)}};
   for (const auto& [key, value] : evaluation.also) {
-    text +=
-        number_line(title_of(key), key == "macro_f1" ? base::format_percent(value, 2) : base::printed("%.5g", value));
+    lines.push_back({title_of(key), key == "macro_f1" ? percent(value) : base::printed("%.5g", value)});
   }
-  if (evaluation.loss) text += number_line("loss", base::printed("%.4f", *evaluation.loss));
+  if (evaluation.loss) lines.push_back({"loss", base::printed("%.4f", *evaluation.loss)});
+  std::string text = result.what + "\n" + aligned(lines);
   if (const auto classes = run::class_details(evaluation)) text += class_table(*classes);
   return text;
 }

@@ -420,6 +420,13 @@ def test_a_damaged_data_json_is_named(trained, tmp_path):
         assert said in message
 
 
+def test_numbers_of_an_evaluation_stand_below_each_other(trained, sets):
+    what, *lines = done(run("eval", trained, "--data", sets)).splitlines()
+    assert len(lines) == 7
+    assert len({len(line) for line in lines}) == 1
+    assert all(re.fullmatch(r"\S.*  -?[\d.]+( %)?", line) for line in lines)
+
+
 def test_other_scores_in_a_layer_change_the_return(trained, sets):
     ask = ("analyze", trained, "--data", sets, "--part", "test", "--ksvd", "--intervene", "--null", "1", "--json")
     (told,) = json.loads(done(run(*ask)))

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "base/format.h"
 #include "base/statistics.h"
@@ -116,8 +117,17 @@ std::vector<run::TargetReturns> returns_by_target(const std::vector<PlayedEpisod
   return targets;
 }
 
-std::string key_of(const char* what, double target) {
-  return std::isnan(target) ? what : std::string(what) + "_at_" + base::printed("%.0f", target);
+// What stands for each target in the names of its numbers, "_at_1714": whole numbers, unless two of them are one.
+std::vector<std::string> endings_of(const std::vector<run::TargetReturns>& targets) {
+  const auto endings = [&](const char* format) {
+    std::vector<std::string> made;
+    for (const run::TargetReturns& one : targets) {
+      made.push_back(std::isnan(one.target) ? "" : "_at_" + base::printed(format, one.target));
+    }
+    return made;
+  };
+  std::vector<std::string> whole = endings("%.0f");
+  return std::set(whole.begin(), whole.end()).size() == whole.size() ? whole : endings("%.10g");
 }
 
 }  // namespace
@@ -136,16 +146,16 @@ std::vector<PlayedEpisode> play(Policy& policy, const OfflineFacts& facts, const
 run::Evaluation evaluation_of(const std::vector<PlayedEpisode>& episodes, const Normalisation& normalisation,
                               ScoredTarget scored) {
   run::Evaluation evaluation;
-  bool is_first = true;
-  for (const run::TargetReturns& target : returns_by_target(episodes)) {
+  const std::vector<run::TargetReturns> targets = returns_by_target(episodes);
+  const std::vector<std::string> endings = endings_of(targets);
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const run::TargetReturns& target = targets[i];
     const double mean = base::mean(target.returns), score = normalisation.score(mean);
-    evaluation.also[key_of("return", target.target)] = mean;
-    if (target.returns.size() > 1)
-      evaluation.also[key_of("deviation", target.target)] = base::deviation(target.returns);
-    evaluation.also[key_of("score", target.target)] = score;
-    const bool counts = is_first || (scored == ScoredTarget::best && score > evaluation.score);
+    evaluation.also["return" + endings[i]] = mean;
+    if (target.returns.size() > 1) evaluation.also["deviation" + endings[i]] = base::deviation(target.returns);
+    evaluation.also["score" + endings[i]] = score;
+    const bool counts = i == 0 || (scored == ScoredTarget::best && score > evaluation.score);
     if (counts) evaluation.score = score;
-    is_first = false;
   }
   return evaluation;
 }

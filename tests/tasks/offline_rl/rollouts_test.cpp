@@ -47,6 +47,13 @@ TEST(RolloutEvaluation, HasReturnAndScoreOfEachTarget) {
   EXPECT_FALSE(evaluation.loss);
 }
 
+TEST(RolloutEvaluation, TargetsThatRoundAlikeHaveNumbersOfTheirOwn) {
+  const auto episodes = joined_episodes(episodes_of(1000, {100}), episodes_of(999.75, {300}));
+  const run::Evaluation evaluation = evaluation_of(episodes, kHundredths, ScoredTarget::first);
+  EXPECT_DOUBLE_EQ(evaluation.also.at("return_at_1000"), 100);
+  EXPECT_DOUBLE_EQ(evaluation.also.at("return_at_999.75"), 300);
+}
+
 TEST(RolloutEvaluation, IsScoredByTheFirstTargetOrTheBest) {
   const auto rising = joined_episodes(episodes_of(1000, {150}), episodes_of(500, {200}));
   const auto falling = joined_episodes(episodes_of(1000, {150}), episodes_of(500, {-200}));
