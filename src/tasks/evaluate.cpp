@@ -71,9 +71,8 @@ EvalResult evaluate_run(const std::filesystem::path& run, const std::string& fil
 std::string to_text(const EvalResult& result) {
   const run::Evaluation& evaluation = result.evaluation;
   const auto percent = [](double value) { return base::format_percent(value, 2); };
-  std::vector<NumberLine> lines = {{result.metric.name, result.metric.share
-                                                            ? percent(evaluation.score)
-                                                            : base::printed("%.4f", evaluation.score)}};
+  std::vector<NumberLine> lines = {
+      {result.metric.name, result.metric.share ? percent(evaluation.score) : base::printed("%.4f", evaluation.score)}};
   for (const auto& [key, value] : evaluation.also) {
     lines.push_back({title_of(key), key == "macro_f1" ? percent(value) : base::printed("%.5g", value)});
   }

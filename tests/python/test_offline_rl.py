@@ -421,7 +421,7 @@ def test_a_damaged_data_json_is_named(trained, tmp_path):
 
 
 def test_numbers_of_an_evaluation_stand_below_each_other(trained, sets):
-    what, *lines = done(run("eval", trained, "--data", sets)).splitlines()
+    _, *lines = done(run("eval", trained, "--data", sets)).splitlines()
     assert len(lines) == 7
     assert len({len(line) for line in lines}) == 1
     assert all(re.fullmatch(r"\S.*  -?[\d.]+( %)?", line) for line in lines)
