@@ -19,14 +19,14 @@ struct NumberLine {
 
 // Names to the left, values to the right, however long.
 std::string aligned(const std::vector<NumberLine>& lines) {
-  size_t names = 11, values = 12;
+  size_t names = 12, values = 12;
   for (const NumberLine& line : lines) {
     names = std::max(names, line.name.size());
-    values = std::max(values, line.value.size());
+    values = std::max(values, line.value.size() + 1);
   }
   std::string text;
   for (const NumberLine& line : lines) {
-    text += base::padded(line.name, static_cast<int>(names) + 1) + std::string(values - line.value.size(), ' ') +
+    text += base::padded(line.name, static_cast<int>(names)) + std::string(values - line.value.size(), ' ') +
             line.value + "\n";
   }
   return text;
