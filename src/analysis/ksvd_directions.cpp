@@ -46,16 +46,16 @@ KsvdDirections best_pairs(const KsvdFactors& factors, int64_t rank) {
 
 KsvdDirections other_directions(const KsvdFactors& factors, const KsvdDirections& own, InsteadOfScores instead,
                                 at::Generator& generator) {
-  if (instead == InsteadOfScores::none) return {at::zeros_like(own.e), at::zeros_like(own.r)};
-  const auto random = [&] { return at::randn(own.e.sizes(), generator, at::kDouble); };
+  if (instead == InsteadOfScores::none) return {at::zeros_like(own.we), at::zeros_like(own.wr)};
+  const auto random = [&] { return at::randn(own.we.sizes(), generator, at::kDouble); };
   KsvdDirections other;
   if (instead == InsteadOfScores::best_pairs) {
-    other = best_pairs(factors, own.e.size(-1));
+    other = best_pairs(factors, own.we.size(-1));
   } else {
-    other.e = random();
-    other.r = random();
+    other.we = random();
+    other.wr = random();
   }
-  return {turned_to(factors.q[0], other.e, own.e), turned_to(factors.k[0], other.r, own.r)};
+  return {turned_to(factors.q[0], other.we, own.we), turned_to(factors.k[0], other.wr, own.wr)};
 }
 
 }  // namespace primal::analysis

@@ -67,8 +67,8 @@ void put_core(KsvdFactors& factors) {
 KsvdFactors joined(const std::vector<KsvdFactors>& parts) {
   std::vector<at::Tensor> q, k, tokens;
   for (const KsvdFactors& part : parts) {
-    if (part.f.defined() || part.sampled.defined())
-      throw Error("ksvd: samples with weights of their own are not joined");
+    const bool has_own_weights = part.f.defined() || part.sampled.defined();
+    if (has_own_weights) throw Error("ksvd: samples with weights of their own are not joined");
     q.push_back(part.q);
     k.push_back(part.k);
     tokens.push_back(part.tokens);

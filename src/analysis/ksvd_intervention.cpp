@@ -29,8 +29,8 @@ void change_weights(const PrimalAttentionImpl& layer, const ops::AttentionArgume
     const auto factors = ksvd_factors(layer, a.query.narrow(0, b, 1), padding);
     if (!factors) continue;
     const KsvdDirections other = other_directions(*factors, {we[b], wr[b]}, instead, generator);
-    we[b].copy_(other.e);
-    wr[b].copy_(other.r);
+    we[b].copy_(other.we);
+    wr[b].copy_(other.wr);
   }
   pass.we_x = we.to(pass.e.scalar_type());
   pass.wr_x = wr.to(pass.r.scalar_type());
@@ -58,7 +58,12 @@ std::optional<torch::Tensor> KsvdIntervention::output_instead(const std::shared_
   const PrimalAttentionImpl& layer = *attention_->primal();
   const ops::AttentionArguments a = nn::attention_arguments(layer, input, {.query_padding = padding});
   ops::AttentionPass pass = ops::run_scores(a);
-  change_weights(layer, a, instead_, generator_, pass);
+  if (instead_ == InsteadOfScores::none) {  // whatever the samples are: nothing is decomposed
+    pass.we_x = at::zeros_like(pass.we_x);
+    pass.wr_x = at::zeros_like(pass.wr_x);
+  } else {
+    change_weights(layer, a, instead_, generator_, pass);
+  }
   pass.e = at::matmul(pass.query_f, pass.we_x);
   pass.r = at::matmul(pass.key_f, pass.wr_x);
   ops::mix_scores(a, pass);

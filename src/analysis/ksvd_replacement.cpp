@@ -16,9 +16,8 @@ bool is_causal_primal(nn::Attention& attention) { return attention.primal() != n
 
 }  // namespace
 
-std::map<std::shared_ptr<nn::Attention>, KsvdFactors> ksvd_seen(torch::nn::Module& model,
-                                                                const std::function<void()>& pass) {
-  std::map<std::shared_ptr<nn::Attention>, KsvdFactors> seen;
+SeenByLayers ksvd_seen(torch::nn::Module& model, const std::function<void()>& pass) {
+  SeenByLayers seen;
   nn::listen(model, pass, [&](const nn::AttentionRecord& call) {
     if (!is_causal_primal(*call.attention)) return;
     const auto factors = ksvd_factors(*call.attention->primal(), call.input, call.padding);
@@ -43,7 +42,7 @@ KsvdReplacement::KsvdReplacement(std::shared_ptr<nn::Attention> attention, const
   at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(seed);
   const KsvdDirections own{own_we_.to(at::kDouble), own_wr_.to(at::kDouble)};
   const KsvdDirections other = other_directions(seen, own, instead, generator);
-  set(other.e, other.r);
+  set(other.we, other.wr);
 }
 
 KsvdReplacement::~KsvdReplacement() { set(own_we_, own_wr_); }

@@ -15,10 +15,11 @@
 
 namespace primal::analysis {
 
+using SeenByLayers = std::map<std::shared_ptr<nn::Attention>, KsvdFactors>;
+
 /// What the causal primal layers of a model see in a pass, all its samples as one. Their weights are the same for every
 /// sample, and so are the best ones: of other data than those that are judged, they tell nothing of the future.
-std::map<std::shared_ptr<nn::Attention>, KsvdFactors> ksvd_seen(torch::nn::Module& model,
-                                                                const std::function<void()>& pass);
+SeenByLayers ksvd_seen(torch::nn::Module& model, const std::function<void()>& pass);
 
 /// From its construction to its end the layer has other We and Wr: in whole passes, in steps of decoding, on any
 /// thread.

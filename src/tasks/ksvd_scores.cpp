@@ -1,7 +1,6 @@
 #include "tasks/ksvd_scores.h"
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "analysis/ksvd_intervention.h"
@@ -22,8 +21,6 @@ TaskScore score_of(Task& task, const DataChoice& choice) {
   return {evaluation.score, evaluation.loss};
 }
 
-using SeenByCausal = std::map<std::shared_ptr<nn::Attention>, analysis::KsvdFactors>;
-
 bool has_causal(Task& task) {
   return std::ranges::any_of(task.model().modules(), [](const auto& module) {
     const auto* layer = module->template as<nn::EncoderLayerImpl>();
@@ -32,7 +29,7 @@ bool has_causal(Task& task) {
 }
 
 // Of training examples, as many as are chosen: what is learnt from the data that are judged would be known too early.
-SeenByCausal seen_by_causal(Task& task, const DataChoice& choice, ChangedScores& scores) {
+analysis::SeenByLayers seen_by_causal(Task& task, const DataChoice& choice, ChangedScores& scores) {
   if (!has_causal(task)) return {};
   DataChoice shown = choice;
   if (task.has(Part::train)) {
@@ -44,7 +41,7 @@ SeenByCausal seen_by_causal(Task& task, const DataChoice& choice, ChangedScores&
 }
 
 TaskScore score_with(Task& task, const DataChoice& choice, const std::shared_ptr<nn::Attention>& attention,
-                     const SeenByCausal& seen, InsteadOfScores instead) {
+                     const analysis::SeenByLayers& seen, InsteadOfScores instead) {
   if (const auto causal = seen.find(attention); causal != seen.end()) {
     const analysis::KsvdReplacement replacement(attention, causal->second, instead);
     return score_of(task, choice);
@@ -81,7 +78,7 @@ ChangedScores change_scores(Task& task, const DataChoice& choice) {
   all.examples = all.tokens = 0;
   ChangedScores result{.metric = task.metric(), .what = task.describe(all), .own = score_of(task, all), .layers = {}};
   int64_t number = 0;
-  const SeenByCausal seen = seen_by_causal(task, choice, result);
+  const analysis::SeenByLayers seen = seen_by_causal(task, choice, result);
   for (const auto& module : task.model().modules()) {
     const auto* layer = module->as<nn::EncoderLayerImpl>();
     if (layer == nullptr) continue;

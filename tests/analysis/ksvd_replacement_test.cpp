@@ -27,7 +27,7 @@ class KsvdReplacementTest : public testing::Test {
     attention = nn::record(*encoder, [&] { encoder(x); })[0].attention;
   }
 
-  std::map<std::shared_ptr<nn::Attention>, KsvdFactors> seen() {
+  SeenByLayers seen() {
     return ksvd_seen(*encoder, [&] { encoder(x); });
   }
   Tensor run() {

@@ -43,6 +43,13 @@ def make_hopper(folder, name="hopper-medium", steps=2000, seed=1):
     return folder
 
 
+def train_hopper(folder, sets):
+    """An agent on hopper-medium; output.txt has what was printed. -> its run directory"""
+    answer = run("train", "offline-rl/hopper-medium", *TINY_AGENT, "--data", sets, "--run", folder)
+    (folder / "output.txt").write_text(done(answer) + answer.stderr)
+    return folder
+
+
 def write_walk(path):
     """Episodes of 3 and 11 steps of nothing that could be played: states of 3 numbers, actions of 2."""
     path.parent.mkdir(parents=True, exist_ok=True)
