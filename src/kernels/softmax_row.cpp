@@ -65,6 +65,21 @@ SoftmaxSums sums_and_exponentials(float* x, int64_t count) {
   return sums_of_row(x, count, [x](auto lanes, Vector e, int64_t i) HWY_ATTR { lanes.store(e, x + i); });
 }
 
+void exponentials_of_shifted(float* x, int64_t count, float shift) {
+  const Floats d;
+  const Vector less = hn::Set(d, shift);
+  for_each_vector(
+      count, [&](int64_t i, auto lanes) HWY_ATTR { lanes.store(hn::Exp(d, hn::Sub(lanes.load(x + i), less)), x + i); });
+}
+
+void gradient_of_scores(const float* p, const float* kept, float* gradient, int64_t count, float along) {
+  const Vector factor = hn::Set(Floats(), along);
+  for_each_vector(count, [&](int64_t i, auto lanes) HWY_ATTR {
+    const Vector through = hn::Mul(lanes.load(kept + i), lanes.load(gradient + i));
+    lanes.store(hn::NegMulAdd(factor, lanes.load(p + i), through), gradient + i);
+  });
+}
+
 void scaled_and_shifted(float* x, int64_t count, float scale, float shift) {
   const Vector factor = hn::Set(Floats(), scale), less = hn::Set(Floats(), shift);
   for_each_vector(
@@ -79,7 +94,9 @@ namespace primal::kernels {
 
 HWY_EXPORT(sums_only);
 HWY_EXPORT(sums_and_exponentials);
+HWY_EXPORT(exponentials_of_shifted);
 HWY_EXPORT(scaled_and_shifted);
+HWY_EXPORT(gradient_of_scores);
 
 SoftmaxSums softmax_sums(const float* x, int64_t count) { return HWY_DYNAMIC_DISPATCH(sums_only)(x, count); }
 
@@ -87,8 +104,16 @@ SoftmaxSums softmax_exponentials(float* x, int64_t count) {
   return HWY_DYNAMIC_DISPATCH(sums_and_exponentials)(x, count);
 }
 
+void shifted_exponentials(float* x, int64_t count, float shift) {
+  HWY_DYNAMIC_DISPATCH(exponentials_of_shifted)(x, count, shift);
+}
+
 void scale_and_shift(float* x, int64_t count, float scale, float shift) {
   HWY_DYNAMIC_DISPATCH(scaled_and_shifted)(x, count, scale, shift);
+}
+
+void softmax_gradient(const float* p, const float* kept, float* gradient, int64_t count, float along) {
+  HWY_DYNAMIC_DISPATCH(gradient_of_scores)(p, kept, gradient, count, along);
 }
 
 }  // namespace primal::kernels

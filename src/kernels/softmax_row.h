@@ -1,4 +1,4 @@
-// The row by row work of a softmax over a large vocabulary, and of its gradient.
+// The row by row work of a softmax, over a large vocabulary or over the scores of an attention, and of its gradient.
 //
 //   const SoftmaxSums sums = softmax_exponentials(logits, count);      // logits are exp(logits - largest) now
 //   scale_and_shift(logits, count, 1 / sums.exponentials, 0);          // ... and probabilities
@@ -20,7 +20,14 @@ SoftmaxSums softmax_sums(const float* x, int64_t count);
 /// The same sums, to the last bit; and x = exp(x - largest).
 SoftmaxSums softmax_exponentials(float* x, int64_t count);
 
+/// x = exp(x - shift), shift being the logarithm of a sum of exponentials: probabilities.
+void shifted_exponentials(float* x, int64_t count, float shift);
+
 /// x = scale * x - shift.
 void scale_and_shift(float* x, int64_t count, float scale, float shift);
+
+/// From the gradient of the kept weights to that of their scores: gradient = kept * gradient - along * p. p: the
+/// softmax of the row; kept: p after dropout, or p itself; along: sum of kept * gradient over the whole row.
+void softmax_gradient(const float* p, const float* kept, float* gradient, int64_t count, float along);
 
 }  // namespace primal::kernels

@@ -79,6 +79,34 @@ TEST(SoftmaxRow, ExponentialsReplaceTheRowAndNothingElse) {
   });
 }
 
+TEST(SoftmaxRow, ShiftedByTheLogarithmOfTheSumTheyAreProbabilities) {
+  for_each_row([](SoftmaxRow row) {
+    SoftmaxRow before = row;
+    const SoftmaxSums sums = softmax_sums(row.data(), row.count);
+    const double log_sum = sums.largest + std::log(sums.exponentials);
+    shifted_exponentials(row.data(), row.count, static_cast<float>(log_sum));
+    for (int64_t i = 0; i < row.count; ++i) {
+      const double p = std::exp(before.data()[i] - log_sum);
+      ASSERT_NEAR(row.data()[i], p, 2e-5 * p) << "element " << i;
+      row.data()[i] = before.data()[i];
+    }
+    EXPECT_EQ(row.all, before.all);
+  });
+}
+
+TEST(SoftmaxRow, TheGradientOfScoresIsThatOfTheFormulaAndNothingElseChanges) {
+  for_each_row([](SoftmaxRow row) {
+    SoftmaxRow p(row.count, 1), kept(row.count, 2), expected = row;
+    softmax_gradient(p.data(), kept.data(), row.data(), row.count, 0.25F);
+    for (int64_t i = 0; i < row.count; ++i) {
+      expected.data()[i] = kept.data()[i] * expected.data()[i] - 0.25F * p.data()[i];
+      ASSERT_NEAR(row.data()[i], expected.data()[i], 1e-4 * (1 + std::abs(expected.data()[i]))) << "element " << i;
+      row.data()[i] = expected.data()[i];
+    }
+    EXPECT_EQ(row.all, expected.all);
+  });
+}
+
 TEST(SoftmaxRow, ScalesAndShiftsTheRowAndNothingElse) {
   for_each_row([](SoftmaxRow row) {
     SoftmaxRow before = row;

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include "ops/softmax_attention/softmax_attention.h"
 #include "primal/error.h"
 
 namespace primal::nn {
@@ -27,10 +28,13 @@ torch::Tensor looked_at_anywhere(const torch::Tensor& padding) {
   return padding.logical_not().logical_or(padding.all(1, /*keepdim=*/true)).unsqueeze(1).unsqueeze(1);
 }
 
-// As the published Long Range Arena code: a finite number, so that a sample without any token looks at its padding.
-// [B, 1, 1, N], added to the scores
+// Added to the scores of padded keys by the published Long Range Arena code: a finite number, so that a sample without
+// any token looks at its padding.
+constexpr double kPublishedMask = -1e6;
+
+// [B, 1, 1, N]
 torch::Tensor published_mask(const torch::Tensor& padding, const torch::Tensor& like) {
-  return padding.to(like.dtype()).mul(-1e6).unsqueeze(1).unsqueeze(1);
+  return padding.to(like.dtype()).mul(kPublishedMask).unsqueeze(1).unsqueeze(1);
 }
 
 }  // namespace
@@ -66,14 +70,22 @@ torch::Tensor SoftmaxAttentionImpl::output(const torch::Tensor& mixed, const std
 torch::Tensor SoftmaxAttentionImpl::mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                                           const std::optional<torch::Tensor>& padding) {
   const bool masked = padding && is_masked();
+  const double dropout = is_training() ? options_.dropout : 0;
+  // In the published code a padded token that sees no other looks at itself: only where tokens have an order.
+  if (ops::has_softmax_attention(q) && !(masked && options_.causal && is_masked_as_published())) {
+    ops::SoftmaxAttention call{.q = q, .k = k, .v = v, .dropout = dropout};
+    if (masked) call.padding = padding;
+    if (is_masked_as_published()) call.padded_score = kPublishedMask;
+    if (options_.causal) call.reach = ops::SoftmaxReach::causal();
+    return ops::softmax_attention(call);
+  }
   std::optional<torch::Tensor> looked_at;
   if (masked && options_.causal) {
     looked_at = looked_at_before(q.size(2), q.size(2), padding, q.device());
   } else if (masked) {
     looked_at = is_masked_as_published() ? published_mask(*padding, q) : looked_at_anywhere(*padding);
   }
-  return at::scaled_dot_product_attention(q, k, v, looked_at, is_training() ? options_.dropout : 0.0,
-                                          /*is_causal=*/options_.causal && !masked);
+  return at::scaled_dot_product_attention(q, k, v, looked_at, dropout, /*is_causal=*/options_.causal && !masked);
 }
 
 torch::Tensor SoftmaxAttentionImpl::forward(const torch::Tensor& x, const std::optional<torch::Tensor>& padding) {

@@ -1,0 +1,23 @@
+// The passes of softmax attention: tiles of queries and keys, whose scores stay in cache.
+#pragma once
+
+#include "ops/softmax_attention/softmax_attention.h"
+
+namespace primal::ops {
+
+/// All of float32 with channels beside each other.
+struct SoftmaxForward {
+  at::Tensor out;      // [B, H, N, d]
+  at::Tensor log_sum;  // [B, H, N]: of the exponentials of a query's scores; inf if it sees no key
+};
+
+SoftmaxForward softmax_attention_forward(const SoftmaxAttention& arguments, uint64_t seed);
+
+struct SoftmaxGradients {
+  at::Tensor q, k, v;
+};
+
+SoftmaxGradients softmax_attention_backward(const SoftmaxAttention& arguments, uint64_t seed,
+                                            const SoftmaxForward& forward, const at::Tensor& out_gradient);
+
+}  // namespace primal::ops

@@ -1,0 +1,95 @@
+// What both passes of softmax attention know of their tiles: which keys a query sees, where rows lie, what is padded.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/matrix_product.h"
+#include "ops/fused/tile_space.h"
+#include "ops/fused/tiles.h"
+#include "ops/softmax_attention/softmax_attention.h"
+
+namespace primal::ops::softmax {
+
+using fused::Range;
+
+// Scores of a tile: 96 KiB, of which the backward pass has three in L2.
+constexpr int64_t kQueries = 96, kKeys = 256;
+
+inline Range intersection(Range a, Range b) {
+  const int64_t begin = std::max(a.begin, b.begin);
+  return {begin, std::max(begin, std::min(a.end, b.end))};
+}
+
+/// for_each_part({0, 10}, 4, body) calls body({0, 4}), body({4, 8}), body({8, 10}).
+template <typename Body>
+void for_each_part(Range all, int64_t most, const Body& body) {
+  for (int64_t i = all.begin; i < all.end; i += most) body(Range{i, std::min(all.end, i + most)});
+}
+
+/// The rows of one head of one sequence.
+struct Rows {
+  float* data;
+  int64_t stride;
+
+  float* at(int64_t i) const { return data + i * stride; }
+};
+
+/// Of the sizes of x, [B, H, N, d], without values; a token's heads are neighbours in memory.
+at::Tensor heads_beside_each_other(const at::Tensor& x);
+
+inline Rows rows_of(const at::Tensor& x, int64_t sequence, int64_t head) {
+  return {const_cast<float*>(x.const_data_ptr<float>()) + sequence * x.stride(0) + head * x.stride(1), x.stride(2)};
+}
+
+class Call {
+ public:
+  Call(const SoftmaxAttention& a, uint64_t seed);
+
+  int64_t sequences, heads, queries, keys, width;
+  float scale;  ///< of the products of queries and keys
+
+  /// Of the keys that a query sees, padded ones among them.
+  Range seen_by(int64_t query) const {
+    const int64_t place = query + keys - queries;
+    return {std::clamp<int64_t>(place - reach_.behind, 0, keys),
+            std::clamp<int64_t>(place + reach_.ahead + 1, 0, keys)};
+  }
+  Range seen_by(Range of_queries) const { return {seen_by(of_queries.begin).begin, seen_by(of_queries.end - 1).end}; }
+
+  bool is_padded(int64_t sequence, int64_t key) const { return padding_ != nullptr && padding_[sequence * keys + key]; }
+  /// Whether padded tokens leave no trace.
+  bool hides() const { return hides_; }
+  /// Whether a query gets 0 because it is padded.
+  bool is_hidden(int64_t sequence, int64_t query) const {
+    const int64_t place = query + keys - queries;
+    return hides_ && place >= 0 && is_padded(sequence, place);
+  }
+  /// Up to the last that counts.
+  Range counted_keys(int64_t sequence) const;
+  Range counted_queries(int64_t sequence) const;
+
+  /// What is added to the scores of each of these keys, or null: nothing.
+  const float* added_to_scores(int64_t sequence, Range of_keys, float* space) const;
+
+  /// These rows, with zeros for those that are hidden; space: as many, dense.
+  Rows without_hidden_keys(Rows rows, int64_t sequence, Range of_keys, float* space) const;
+  Rows without_hidden_queries(Rows rows, int64_t sequence, Range of_queries, float* space) const;
+
+  bool drops() const { return threshold_ > 0; }
+  /// kept = dropout(weights) of the keys from `first` on, for one query. May be in place.
+  void drop(const float* weights, float* kept, int64_t count, int64_t sequence, int64_t head, int64_t query,
+            int64_t first) const;
+
+ private:
+  SoftmaxReach reach_;
+  const bool* padding_;
+  float padded_score_;
+  bool hides_;
+  uint64_t seed_;
+  uint32_t threshold_;
+  float kept_scale_;
+};
+
+}  // namespace primal::ops::softmax
