@@ -49,25 +49,29 @@ def tasks(sizes: Sizes) -> list[Task]:
     ]
 
 
-# Subjects by their layers; both softmax subjects are the same model.
-PLAIN, SOFTMAX, MIXED, OURS, EAGER, ONE_THREAD = "plain", "softmax", "softmax+ours", "ours", "eager", "ours, 1 thread"
+# Subjects by their layers; the softmax subjects are the same model.
+PLAIN, SOFTMAX, TILES, MIXED, OURS = "plain", "softmax", "softmax, tiles", "softmax+ours", "ours"
+EAGER, ONE_THREAD = "eager", "ours, 1 thread"
 RIVALS = ("nystrom", "linformer", "performer", "reformer", "linear", "cosine", "flow", "cosformer", "window")
 KINDS: Mapping[str, tuple[str, str]] = {
     PLAIN: ("softmax", "softmax"),
     SOFTMAX: ("softmax", "softmax"),
+    TILES: ("softmax", "softmax"),
     MIXED: ("softmax", "primal"),
     OURS: ("primal", "primal"),
     **{kind: (kind, kind) for kind in RIVALS},
 }
+SOFTMAX_BY = {PLAIN: "explicit", SOFTMAX: "sdpa"}  # in the others it is ours
 TITLES = {
     PLAIN: "softmax, explicit matrix",
     SOFTMAX: "softmax by blocks (SDPA)",
-    MIXED: "Primal.+ (SDPA, primal)",
+    TILES: "softmax by our tiles",
+    MIXED: "Primal.+ (our tiles, primal)",
     OURS: "PrimalFormer",
     EAGER: "PrimalFormer, eager PyTorch",
     ONE_THREAD: "PrimalFormer, 1 thread",
 }
-LAYER_TITLES = {PLAIN: TITLES[PLAIN], SOFTMAX: TITLES[SOFTMAX], OURS: "primal"}
+LAYER_TITLES = {subject: TITLES[subject] for subject in (PLAIN, SOFTMAX, TILES)} | {OURS: "primal"}
 
 # How many times the published softmax model takes of what another takes, on the authors' GPU, in the order of TASKS.
 PUBLISHED_TIME_FACTORS = {

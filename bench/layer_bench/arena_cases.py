@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from layer_bench import arena, arena_step, arena_tables
-from layer_bench.arena import EAGER, KINDS, MIXED, ONE_THREAD, OURS, PLAIN, Task
+from layer_bench.arena import EAGER, KINDS, MIXED, ONE_THREAD, OURS, SOFTMAX_BY, Task
 from layer_bench.arena_step import Step
 from layer_bench.command import say
 from layer_bench.memory import ChildFailed
@@ -48,7 +48,8 @@ def table(run: Run) -> None:
 def step_of(task: Task, subject: str) -> Step:
     layers = KINDS[subject]
     rank = task.mixed_rank if subject == MIXED else task.rank if "primal" in layers else 0
-    return Step(layers, task.length, rank, task.examples, task.accumulate, task.pairs, plain=subject == PLAIN)
+    softmax = SOFTMAX_BY.get(subject, "ours")
+    return Step(layers, task.length, rank, task.examples, task.accumulate, task.pairs, softmax)
 
 
 def growth(run: Run) -> None:
@@ -70,7 +71,7 @@ def _grown(run: Run, subject: str, kind: str) -> Iterator[tuple[int, Figures]]:
             if reason:
                 raise NotMeasured(reason)
             rank = GROWTH_RANK if kind == "primal" else 0
-            step = Step((kind,), length, rank, plain=subject == PLAIN, alone=True)
+            step = Step((kind,), length, rank, softmax=SOFTMAX_BY.get(subject, "ours"), alone=True)
             figures = arena_step.measure(step, run.threads, run.sizes.arena_steps, GROWTH_STEP_SECONDS)
         except NotMeasured as error:
             run.notes.append(f"{subject} ends before N={length}: {error}")

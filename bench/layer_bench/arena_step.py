@@ -31,7 +31,7 @@ class Step:
     examples: int = 1
     accumulate: int = 1
     pairs: bool = False
-    plain: bool = False  # softmax with an explicit matrix
+    softmax: str = "ours"  # or "sdpa", or "explicit": with its matrix
     alone: bool = False  # one encoder layer, forward and backward, instead of the model's training step
 
 
@@ -48,7 +48,7 @@ def measure(step: Step, threads: int, steps: int, step_seconds: float = STEP_SEC
         "--step-seconds": step_seconds,
         "--gigabytes": gigabytes,
         "--pairs": step.pairs,
-        "--plain": step.plain,
+        "--softmax": step.softmax,
         "--layer": step.alone,
     }
     made = answer_of("bench_lra_step", options, gigabytes + REST_GIGABYTES)

@@ -5,6 +5,8 @@
 #include <torch/utils.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <string>
 
 #include "lra_step/jobs.h"
 #include "measure.h"
@@ -19,7 +21,7 @@ struct Arguments {
   primal::bench::JobOptions job;
   primal::bench::Limits limits;
   int64_t threads = 1;
-  bool plain = false;
+  std::string softmax = "ours";
   bool layer = false;
 };
 
@@ -34,13 +36,16 @@ void add_options(CLI::App& app, Arguments& given) {
   app.add_option("--step-seconds", given.limits.step_seconds, "a longer step has fewer examples");
   app.add_option("--gigabytes", given.limits.gigabytes, "a larger step has fewer examples");
   app.add_option("--threads", given.threads);
-  app.add_flag("--plain", given.plain, "softmax attention that writes down the matrix of its weights");
+  app.add_option("--softmax", given.softmax,
+                 "how softmax attention is computed; explicit: with the matrix of its weights")
+      ->check(CLI::IsMember({"ours", "sdpa", "explicit"}));
   app.add_flag("--layer", given.layer, "forward and backward of one encoder layer instead of a training step");
 }
 
 primal::bench::Measured measure(const Arguments& given) {
-  // Else softmax attention on the CPU goes by blocks, and no N x N matrix is ever there.
-  if (given.plain) at::globalContext().setSDPUseFlash(false);
+  if (given.softmax != "ours") setenv("PRIMAL_FUSED", "0", /*replace=*/1);  // LibTorch's
+  // Else that goes by blocks on the CPU, too, and no N x N matrix is ever there.
+  if (given.softmax == "explicit") at::globalContext().setSDPUseFlash(false);
   primal::train::set_up_compute_threads(given.threads);
   torch::manual_seed(1);
   return primal::bench::measure(

@@ -9,6 +9,7 @@
 #include "nn/encoder_layer.h"
 #include "support/errors.h"
 #include "support/tensors.h"
+#include "support/threads.h"
 
 namespace primal::nn {
 namespace {
@@ -201,6 +202,31 @@ TEST(AttentionKinds, WorkInDoublePrecisionToo) {
     EXPECT_EQ(out.scalar_type(), torch::kDouble);
     EXPECT_TRUE(close(single, out, 1e-4));
   });
+}
+
+TEST(AttentionKinds, WeightsAreDroppedWhileTrainingAndTheirMeanStays) {
+  const torch::NoGradGuard no_grad;
+  const tests::ThreadsGuard guard;
+  at::set_num_threads(1);  // thousands of small passes
+  const Tensor x = torch::randn({2, 9, 12}), padding = padding_mask(torch::tensor({9, 6}), 9);
+  for (const char* kind : {"softmax", "linformer", "window"}) {
+    SCOPED_TRACE(kind);
+    for (const at::ScalarType dtype : {torch::kFloat, torch::kDouble}) {
+      AttentionOptions options = small(kind);
+      options.dropout = 0.2;
+      const auto attention = make_attention(options);
+      attention->module()->to(dtype);
+      const auto pass = [&] { return attention->forward(x.to(dtype), padding).out; };
+      const Tensor once = pass();
+      EXPECT_FALSE(close(once, pass(), 1e-3));
+      constexpr int64_t kPasses = 1000;
+      Tensor mean = torch::zeros_like(once);
+      for (int64_t i = 0; i < kPasses; ++i) mean += pass() / kPasses;
+      attention->module()->eval();
+      EXPECT_TRUE(close(mean, pass(), 0.08));
+      EXPECT_TRUE(tests::same(pass(), pass()));
+    }
+  }
 }
 
 TEST(AttentionKinds, IgnoredPaddingCountsLikeAnyToken) {

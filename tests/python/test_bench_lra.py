@@ -34,7 +34,7 @@ def test_every_kind_of_the_program_is_in_the_table():
 
 def test_a_step_that_would_take_too_long_has_fewer_examples_and_its_figures_are_scaled():
     """The memory of an explicit matrix is all that matters here: scaled, it is that of the whole batch."""
-    step = Step(("softmax", "softmax"), 1024, examples=4, plain=True)
+    step = Step(("softmax", "softmax"), 1024, examples=4, softmax="explicit")
     whole, part = (arena_step.measure(step, threads=1, steps=1, step_seconds=s) for s in (100.0, 1e-6))
     assert (whole.share, part.share) == (1, 0.25)
     assert part.megabytes == pytest.approx(whole.megabytes, rel=0.2)
@@ -44,23 +44,23 @@ def test_a_step_that_does_not_fit_is_told_and_not_fatal(monkeypatch):
     monkeypatch.setattr(arena_step, "memory_limit", lambda: 0.5)
     monkeypatch.setattr(arena_step, "REST_GIGABYTES", 0.5)
     with pytest.raises(NotMeasured, match="does not fit into 1 GB"):
-        arena_step.measure(Step(("softmax",), 16384, plain=True, alone=True), threads=1, steps=1)
+        arena_step.measure(Step(("softmax",), 16384, softmax="explicit", alone=True), threads=1, steps=1)
 
 
 def test_an_explicit_matrix_takes_more_memory_than_blocks():
-    explicit, blocks = (
-        arena_step.measure(Step(("softmax",), 1024, plain=plain, alone=True), threads=1, steps=1).megabytes
-        for plain in (True, False)
+    explicit, *blocks = (
+        arena_step.measure(Step(("softmax",), 1024, softmax=softmax, alone=True), threads=1, steps=1).megabytes
+        for softmax in ("explicit", "sdpa", "ours")
     )
     matrix = arena.HEADS * 1024**2 * 4 / 2**20
-    assert explicit > blocks + matrix
+    assert explicit > max(blocks) + matrix
 
 
 def test_tasks_of_the_same_shape_share_a_step_unless_a_rank_differs():
     image, pathfinder = (task for task in arena.TASKS if task.length == 1024)
     assert arena_cases.step_of(image, "nystrom") == arena_cases.step_of(pathfinder, "nystrom")
     assert arena_cases.step_of(image, arena.OURS) != arena_cases.step_of(pathfinder, arena.OURS)
-    assert arena_cases.step_of(image, arena.PLAIN) != arena_cases.step_of(image, arena.SOFTMAX)
+    assert len({arena_cases.step_of(image, subject) for subject in (arena.PLAIN, arena.SOFTMAX, arena.TILES)}) == 3
 
 
 def test_growth_is_foreseen_from_the_last_two_lengths():

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "ops/softmax_attention/softmax_attention.h"
 #include "primal/error.h"
 
 namespace primal::nn {
@@ -42,6 +43,9 @@ torch::Tensor linformer_attention(const Heads& heads, const torch::Tensor& e,
   const auto mapped = [&](const torch::Tensor& x) {
     return at::einsum("hrn,bhnd->bhrd", {e.narrow(2, 0, tokens), cleared(x, padding)});
   };
+  if (ops::has_softmax_attention(heads.q)) {
+    return ops::softmax_attention({.q = heads.q, .k = mapped(heads.k), .v = mapped(heads.v), .dropout = dropout});
+  }
   return at::scaled_dot_product_attention(heads.q, mapped(heads.k), mapped(heads.v), {}, dropout);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "ops/softmax_attention/softmax_attention.h"
 #include "primal/error.h"
 
 namespace primal::nn {
@@ -59,11 +60,22 @@ class WindowMixing : public ValueMixing {
   explicit WindowMixing(const AttentionOptions& o)
       : reach_(o.causal ? WindowReach{.behind = o.window.tokens}
                         : WindowReach{.behind = o.window.tokens / 2, .ahead = o.window.tokens / 2}),
-        dropout_(o.dropout) {}
+        dropout_(o.dropout),
+        masking_(o.masking) {}
 
   torch::Tensor mix(torch::nn::Module& module, const Heads& heads,
                     const std::optional<torch::Tensor>& padding) const override {
-    return window_attention(heads, padding, reach_, module.is_training() ? dropout_ : 0.0);
+    const double dropout = module.is_training() ? dropout_ : 0;
+    // Which gives padded tokens 0, where published code lets them look.
+    if (ops::has_softmax_attention(heads.q) && masking_ == Masking::right) {
+      return ops::softmax_attention({.q = heads.q,
+                                     .k = heads.k,
+                                     .v = heads.v,
+                                     .padding = padding,
+                                     .reach = {.behind = reach_.behind, .ahead = reach_.ahead},
+                                     .dropout = dropout});
+    }
+    return window_attention(heads, padding, reach_, dropout);
   }
 
   // past: keys and values of the last tokens, [B, H, S, d], and which of them are padded, [B, S]
@@ -87,6 +99,7 @@ class WindowMixing : public ValueMixing {
  private:
   WindowReach reach_;
   double dropout_;
+  Masking masking_;
 };
 
 }  // namespace

@@ -155,7 +155,7 @@ SoftmaxGradients softmax_attention_backward(const SoftmaxAttention& a, uint64_t 
   const SoftmaxGradients gradients{heads_beside_each_other(a.q), heads_beside_each_other(a.k),
                                    heads_beside_each_other(a.k)};
   const float* log_sums = forward.log_sum.const_data_ptr<float>();
-  parallel_for(0, call.sequences * call.heads, 1, [&](int64_t begin, int64_t end) {
+  parallel_for(0, call.sequences * call.heads, call.grain(call.queries), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t sequence = i / call.heads, head = i % call.heads;
       const auto rows = [&](const at::Tensor& x) { return rows_of(x, sequence, head); };

@@ -118,7 +118,8 @@ SoftmaxForward softmax_attention_forward(const SoftmaxAttention& a, uint64_t see
   const at::Tensor log_sum = at::empty({call.sequences, call.heads, call.queries}, a.q.options());
   const int64_t units = (call.queries + kQueriesOfUnit - 1) / kQueriesOfUnit;
   float* log_sums = log_sum.mutable_data_ptr<float>();
-  parallel_for(0, call.sequences * call.heads * units, 1, [&](int64_t begin, int64_t end) {
+  const int64_t grain = call.grain(std::min(kQueriesOfUnit, call.queries));
+  parallel_for(0, call.sequences * call.heads * units, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t of_head = i / units, first = i % units * kQueriesOfUnit;
       const int64_t sequence = of_head / call.heads, head = of_head % call.heads;

@@ -2,7 +2,10 @@
 
 #include <ATen/ATen.h>
 
+#include <array>
+
 #include "kernels/dropout.h"
+#include "ops/recycled_memory.h"
 
 namespace primal::ops::softmax {
 
@@ -27,8 +30,9 @@ Rows without(Rows rows, Range range, int64_t width, float* space, const Hidden& 
 }  // namespace
 
 at::Tensor heads_beside_each_other(const at::Tensor& x) {
-  const int64_t heads = x.size(1), tokens = x.size(2), width = x.size(3);
-  return at::empty_strided(x.sizes(), {tokens * heads * width, width, heads * width, 1}, x.options());
+  const at::AutoDispatchBelowADInplaceOrView guard;  // the transpose is no view of anything
+  const std::array<int64_t, 4> sizes{x.size(0), x.size(2), x.size(1), x.size(3)};
+  return recycled_tensor(sizes, at::kFloat).transpose(1, 2);
 }
 
 Call::Call(const SoftmaxAttention& a, uint64_t seed)

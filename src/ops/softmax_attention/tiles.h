@@ -58,6 +58,12 @@ class Call {
   }
   Range seen_by(Range of_queries) const { return {seen_by(of_queries.begin).begin, seen_by(of_queries.end - 1).end}; }
 
+  /// Units of parallel work, each of so many queries, that are worth another thread.
+  int64_t grain(int64_t queries_of_unit) const {
+    constexpr int64_t kWork = 1 << 16;  // products
+    return std::max<int64_t>(1, kWork / std::max<int64_t>(1, queries_of_unit * keys * width));
+  }
+
   bool is_padded(int64_t sequence, int64_t key) const { return padding_ != nullptr && padding_[sequence * keys + key]; }
   /// Whether padded tokens leave no trace.
   bool hides() const { return hides_; }
