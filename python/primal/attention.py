@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
@@ -13,8 +12,10 @@ from torch import Tensor, nn
 from primal import _library as _library  # loads torch.ops.primal
 from primal import reference
 from primal._export import register_for_export
+from primal._feature_map import feature_width, in_python
 from primal._inputs import Lengths, check_choice, check_state, check_tokens, flag, one_mask, size
-from primal._parameters import assign, check_whole
+from primal._parameters import check_whole
+from primal._score_init import reset_scores
 from primal.ksvd import KsvdTerms
 from primal.untouched import any_global_hook, untouched
 
@@ -147,14 +148,13 @@ class PrimalAttention(nn.Module):
         self.embed_dim, self.num_heads, self.rank = embed_dim, num_heads, rank
         self.memory, self.memory_tokens = memory, size("PrimalAttention", "memory_tokens", memory_tokens)
         self.feature_map, self.causal, self.data_dependent = feature_map, causal, data_dependent
-        self.padding, self.trace, self.lambda_form = padding, trace, lambda_form
+        self.padding, self.trace, self.lambda_form, self.projections = padding, trace, lambda_form, projections
         self.init, self.sampling, self.implementation, self.bias = init, sampling, implementation, bias
-        self.projections = projections
 
         head_dim = embed_dim // num_heads
-        features = _feature_width(feature_map, head_dim)
+        features = feature_width(feature_map, head_dim)
         if implementation == "plain":
-            _in_python(feature_map)  # that there is none is an error here, not at the first pass
+            in_python(feature_map)  # that there is none is an error here, not at the first pass
         self.rows = rows if data_dependent else features
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
         self.q_proj = nn.Linear(embed_dim, embed_dim, bias, **factory)
@@ -168,31 +168,12 @@ class PrimalAttention(nn.Module):
         )
         self.score_proj = nn.Linear(2 * rank if projections == "both" else rank, head_dim, bias, **factory)
         self.out_proj = nn.Linear(embed_dim, embed_dim, bias, **factory)
-        self._reset_scores()
+        reset_scores(self)
 
     def reset_parameters(self) -> None:
         for linear in (self.q_proj, self.k_proj, self.score_proj, self.out_proj):
             linear.reset_parameters()
-        self._reset_scores()
-
-    @torch.no_grad()
-    def _reset_scores(self) -> None:
-        for weight in (self.we, self.wr):
-            # QR has no bfloat16 form.
-            wide = torch.float64 if weight.dtype == torch.float64 else torch.float32
-            drawn = torch.empty(weight.shape, dtype=wide, device=weight.device)
-            for block in [drawn] if self.init == "reference" else drawn:
-                nn.init.orthogonal_(block)
-            assign(weight, drawn)
-        lam = torch.rand(self.lam.shape, dtype=self.lam.dtype, device=self.lam.device)
-        if self.lambda_form != "squared":  # the same Lambda to begin with; log has no finite value at 0
-            target = lam.square().clamp_min(1e-6)
-            lam = target.log() if self.lambda_form == "exp" else target.expm1().log()
-        assign(self.lam, lam)
-        if self.log_scale is not None:
-            longest = math.log(self.memory_tokens)
-            scales = torch.linspace(0, longest, self.num_heads, dtype=torch.float64)
-            assign(self.log_scale, (scales if self.num_heads > 1 else scales + longest / 2).to(self.log_scale))
+        reset_scores(self)
 
     def lambda_(self) -> Tensor:
         """Lambda of the KSVD objective, positive. -> [H, s]"""
@@ -381,7 +362,7 @@ class PrimalAttention(nn.Module):
         return {
             "query_padding_mask": masks[0],
             "key_padding_mask": masks[1],
-            "feature_map": _in_python(self.feature_map),
+            "feature_map": in_python(self.feature_map),
             "causal": self.causal,
             "data_dependent": self.data_dependent,
             "padding": self.padding,
@@ -410,16 +391,6 @@ class PrimalAttention(nn.Module):
             one_mask("PrimalAttention", query, {"query_padding_mask": query_mask}, {"lengths": lengths}),
             one_mask("PrimalAttention", key, {"key_padding_mask": key_mask}, {"key_lengths": key_lengths}),
         )
-
-
-def _feature_width(feature_map: str | Callable[[Tensor], Tensor], head_dim: int) -> int:
-    if callable(feature_map):
-        return feature_map(torch.ones(1, 1, 1, head_dim)).shape[-1]
-    return int(torch.ops.primal_util.feature_width(feature_map, head_dim))
-
-
-def _in_python(feature_map: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    return feature_map if callable(feature_map) else reference.feature_map(feature_map)
 
 
 def _state(given: object) -> State:

@@ -1,5 +1,3 @@
-#include "models/decision_transformer.h"
-
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/utils.h>
@@ -9,59 +7,22 @@
 #include <memory>
 
 #include "models/action_error.h"
-#include "support/errors.h"
+#include "models/small_decision_transformer.h"
 #include "support/tensors.h"
 
 namespace primal::models {
 namespace {
 
 using tests::close;
-using tests::error_of;
 using torch::Tensor;
 
-constexpr int64_t kDecisionStates = 5, kDecisionActions = 3, kDecisionWidth = 16, kLongestEpisode = 30;
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
-
-struct SmallDecision {
-  std::vector<std::string> kinds = {"softmax", "primal"};
-  Memory memory = Memory::mean;
-  int64_t kernel = 0;
-  bool all_heads = false;
-};
-
-DecisionOptions small_decision(const SmallDecision& small = {}) {
-  DecisionOptions options{.states = kDecisionStates,
-                          .actions = kDecisionActions,
-                          .max_timestep = kLongestEpisode,
-                          .all_heads = small.all_heads};
-  for (const std::string& kind : small.kinds) {
-    options.layers.push_back({.attention = {.kind = kind,
-                                            .width = kDecisionWidth,
-                                            .heads = 2,
-                                            .causal = true,
-                                            .tokens = 3 * kLongestEpisode,
-                                            .primal = {.rank = 3, .memory = small.memory, .memory_tokens = 24}},
-                              .feed_forward = 32,
-                              .norm_first = true,
-                              .activation = Activation::relu,
-                              .kernel = small.kernel});
-  }
-  return options;
-}
 
 DecisionTransformer decision_model(const DecisionOptions& options) {
   torch::manual_seed(3);
   DecisionTransformer model(options);
   model->eval();
   return model;
-}
-
-// Steps that follow each other, of episodes that began at different times.
-DecisionWindows random_windows(int64_t batch, int64_t steps, at::ScalarType dtype = at::kFloat) {
-  return {.states = torch::randn({batch, steps, kDecisionStates}, dtype),
-          .actions = torch::rand({batch, steps, kDecisionActions}, dtype) * 2 - 1,
-          .returns_to_go = torch::randn({batch, steps}, dtype),
-          .timesteps = torch::arange(batch).unsqueeze(1) + torch::arange(steps)};
 }
 
 // A fuller window: the same steps, and behind (or before) them what is none.
@@ -354,75 +315,6 @@ TEST_F(DecisionTransformerTest, ACloneIsTheSameModelWithWeightsOfItsOwn) {
   }
   EXPECT_TRUE(at::equal(model->forward(w).actions, actions));
   EXPECT_FALSE(close(copy->forward(w).actions, actions, 1e-3));
-}
-
-TEST_F(DecisionTransformerTest, OptionsThatMakeNoSenseAreRefused) {
-  const auto refused = [](const auto& change) {
-    DecisionOptions options = small_decision();
-    change(options);
-    return error_of([&] { DecisionTransformer model(options); });
-  };
-  EXPECT_EQ(refused([](auto& o) { o.states = 0; }), "decision_transformer: states must be at least 1, got 0");
-  EXPECT_EQ(refused([](auto& o) { o.actions = -1; }), "decision_transformer: actions must be at least 1, got -1");
-  EXPECT_EQ(refused([](auto& o) { o.steps = 0; }), "decision_transformer: steps must be at least 1, got 0");
-  EXPECT_EQ(refused([](auto& o) { o.max_timestep = 0; }),
-            "decision_transformer: max_timestep must be at least 1, got 0");
-  EXPECT_EQ(refused([](auto& o) { o.layers.clear(); }), "decision_transformer: at least one layer is needed");
-  EXPECT_EQ(refused([](auto& o) { o.layers[1].attention.causal = false; }),
-            "decision_transformer: every layer must be causal");
-}
-
-TEST_F(DecisionTransformerTest, WindowsThatDoNotFitAreRefused) {
-  DecisionTransformer model(small_decision());
-  const auto refused = [&](const auto& change) {
-    DecisionWindows w = random_windows(2, 4);
-    change(w);
-    return error_of([&] { model->forward(w); });
-  };
-  EXPECT_EQ(refused([](auto& w) {
-              w.states = torch::zeros({2, 4, 6});
-            }),
-            "decision_transformer: expected states [B, K, 5], got [2, 4, 6]");
-  EXPECT_EQ(refused([](auto& w) { w.states = Tensor(); }), "decision_transformer: expected states [B, K, 5], got none");
-  EXPECT_EQ(refused([](auto& w) {
-              w.actions = torch::zeros({2, 3, 3});
-            }),
-            "decision_transformer: expected actions [2, 4, 3], got [2, 3, 3]");
-  EXPECT_EQ(refused([](auto& w) { w.returns_to_go = w.returns_to_go.unsqueeze(-1); }),
-            "decision_transformer: expected returns_to_go [2, 4], got [2, 4, 1]");
-  EXPECT_EQ(refused([](auto& w) {
-              w.timesteps = torch::zeros({2, 4});
-            }),
-            "decision_transformer: timesteps must be int64, got Float");
-  EXPECT_EQ(refused([](auto& w) { w.timesteps[1][2] = -7; }), "decision_transformer: time step -7 is negative");
-  EXPECT_EQ(refused([](auto& w) {
-              w.padding = torch::zeros({2, 12}, at::kBool);
-            }),
-            "decision_transformer: expected padding [2, 4], got [2, 12]");
-  EXPECT_EQ(refused([](auto& w) {
-              w.padding = torch::zeros({2, 4});
-            }),
-            "decision_transformer: padding must be bool, got Float");
-}
-
-TEST_F(DecisionTransformerTest, StepsThatDoNotFollowAreRefused) {
-  DecisionTransformer model(small_decision());
-  DecisionState state = model->initial_state(2);
-  DecisionStep now{.returns_to_go = torch::ones({2}), .states = torch::zeros({2, 4})};
-  EXPECT_EQ(error_of([&] { model->step(now, state); }), "decision_transformer: expected states [B, 5], got [2, 4]");
-  now.states = torch::zeros({2, kDecisionStates});
-  now.previous_actions = torch::zeros({2, kDecisionActions});
-  EXPECT_EQ(error_of([&] { model->step(now, state); }),
-            "decision_transformer: no action was done before the first step");
-  now.previous_actions.reset();
-  model->step(now, state);
-  EXPECT_EQ(error_of([&] { model->step(now, state); }),
-            "decision_transformer: step 1 needs the actions of the step before");
-  now.previous_actions = torch::zeros({2, 4});
-  EXPECT_EQ(error_of([&] { model->step(now, state); }),
-            "decision_transformer: expected previous_actions [2, 3], got [2, 4]");
-  now.returns_to_go = torch::ones({1});
-  EXPECT_EQ(error_of([&] { model->step(now, state); }), "decision_transformer: expected returns_to_go [2], got [1]");
 }
 
 TEST(ActionError, IsTheMeanOverStepsThatAreNotPadded) {
