@@ -43,7 +43,11 @@ void add_options(CLI::App& app, Arguments& given) {
 }
 
 primal::bench::Measured measure(const Arguments& given) {
-  if (given.softmax != "ours") setenv("PRIMAL_FUSED", "0", /*replace=*/1);  // LibTorch's
+  if (given.softmax == "ours") {
+    unsetenv("PRIMAL_FUSED");
+  } else {
+    setenv("PRIMAL_FUSED", "0", /*replace=*/1);  // LibTorch's
+  }
   // Else that goes by blocks on the CPU, too, and no N x N matrix is ever there.
   if (given.softmax == "explicit") at::globalContext().setSDPUseFlash(false);
   primal::train::set_up_compute_threads(given.threads);

@@ -65,11 +65,12 @@ SoftmaxSums sums_and_exponentials(float* x, int64_t count) {
   return sums_of_row(x, count, [x](auto lanes, Vector e, int64_t i) HWY_ATTR { lanes.store(e, x + i); });
 }
 
-void exponentials_of_shifted(float* x, int64_t count, float shift) {
+void probabilities(float* x, int64_t count, float largest, float log_sum) {
   const Floats d;
-  const Vector less = hn::Set(d, shift);
-  for_each_vector(
-      count, [&](int64_t i, auto lanes) HWY_ATTR { lanes.store(hn::Exp(d, hn::Sub(lanes.load(x + i), less)), x + i); });
+  const Vector first = hn::Set(d, largest), second = hn::Set(d, log_sum);
+  for_each_vector(count, [&](int64_t i, auto lanes) HWY_ATTR {
+    lanes.store(hn::Exp(d, hn::Sub(hn::Sub(lanes.load(x + i), first), second)), x + i);
+  });
 }
 
 void gradient_of_scores(const float* p, const float* kept, float* gradient, int64_t count, float along) {
@@ -94,7 +95,7 @@ namespace primal::kernels {
 
 HWY_EXPORT(sums_only);
 HWY_EXPORT(sums_and_exponentials);
-HWY_EXPORT(exponentials_of_shifted);
+HWY_EXPORT(probabilities);
 HWY_EXPORT(scaled_and_shifted);
 HWY_EXPORT(gradient_of_scores);
 
@@ -104,8 +105,8 @@ SoftmaxSums softmax_exponentials(float* x, int64_t count) {
   return HWY_DYNAMIC_DISPATCH(sums_and_exponentials)(x, count);
 }
 
-void shifted_exponentials(float* x, int64_t count, float shift) {
-  HWY_DYNAMIC_DISPATCH(exponentials_of_shifted)(x, count, shift);
+void softmax_probabilities(float* x, int64_t count, float largest, float log_sum) {
+  HWY_DYNAMIC_DISPATCH(probabilities)(x, count, largest, log_sum);
 }
 
 void scale_and_shift(float* x, int64_t count, float scale, float shift) {

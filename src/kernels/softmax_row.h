@@ -20,8 +20,9 @@ SoftmaxSums softmax_sums(const float* x, int64_t count);
 /// The same sums, to the last bit; and x = exp(x - largest).
 SoftmaxSums softmax_exponentials(float* x, int64_t count);
 
-/// x = exp(x - shift), shift being the logarithm of a sum of exponentials: probabilities.
-void shifted_exponentials(float* x, int64_t count, float shift);
+/// What softmax_exponentials made of a row, made again as probabilities: x = exp((x - largest) - log_sum), log_sum
+/// being the logarithm of the sum of exp(x - largest). In one number, largest would swallow the digits of log_sum.
+void softmax_probabilities(float* x, int64_t count, float largest, float log_sum);
 
 /// x = scale * x - shift.
 void scale_and_shift(float* x, int64_t count, float scale, float shift);

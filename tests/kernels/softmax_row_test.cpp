@@ -79,15 +79,15 @@ TEST(SoftmaxRow, ExponentialsReplaceTheRowAndNothingElse) {
   });
 }
 
-TEST(SoftmaxRow, ShiftedByTheLogarithmOfTheSumTheyAreProbabilities) {
+TEST(SoftmaxRow, ProbabilitiesAreMadeOfTheSums) {
   for_each_row([](SoftmaxRow row) {
     SoftmaxRow before = row;
     const SoftmaxSums sums = softmax_sums(row.data(), row.count);
-    const double log_sum = sums.largest + std::log(sums.exponentials);
-    shifted_exponentials(row.data(), row.count, static_cast<float>(log_sum));
+    const double log_sum = std::log(sums.exponentials);
+    softmax_probabilities(row.data(), row.count, static_cast<float>(sums.largest), static_cast<float>(log_sum));
     for (int64_t i = 0; i < row.count; ++i) {
-      const double p = std::exp(before.data()[i] - log_sum);
-      ASSERT_NEAR(row.data()[i], p, 2e-5 * p) << "element " << i;
+      const double p = std::exp(before.data()[i] - sums.largest - log_sum);
+      ASSERT_NEAR(row.data()[i], p, 5e-6 * p) << "element " << i;
       row.data()[i] = before.data()[i];
     }
     EXPECT_EQ(row.all, before.all);

@@ -4,6 +4,9 @@
 #include <torch/utils.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "nn/attention/kinds.h"
 #include "nn/encoder_layer.h"
@@ -202,6 +205,54 @@ TEST(AttentionKinds, WorkInDoublePrecisionToo) {
     EXPECT_EQ(out.scalar_type(), torch::kDouble);
     EXPECT_TRUE(close(single, out, 1e-4));
   });
+}
+
+// float32 goes by tiles in these kinds, float64 by LibTorch.
+TEST(AttentionKinds, TilesAreTheWholeMatrixWithAllGradients) {
+  struct Form {
+    std::string kind;
+    bool causal = false;
+    Masking masking = Masking::right;
+    Padding padding = Padding::respect;
+  };
+  constexpr int64_t kTokens = 300;
+  const Tensor right = padding_mask(torch::tensor({300, 170}), kTokens);
+  for (const Form& form : std::vector<Form>{{"softmax"},
+                                            {"softmax", true},
+                                            {"softmax", false, Masking::published},
+                                            {"softmax", true, Masking::published},
+                                            {"softmax", false, Masking::right, Padding::ignore},
+                                            {"window"},
+                                            {"window", true},
+                                            {"window", false, Masking::published},
+                                            {"linformer"}}) {
+    for (const Tensor& padding : {right, right.flip(1), torch::rand({2, kTokens}) < 0.3}) {
+      SCOPED_TRACE(c10::str(form.kind, ", causal ", form.causal, ", published ", form.masking == Masking::published));
+      torch::manual_seed(4);
+      AttentionOptions options = small(form.kind, form.causal);
+      options.masking = form.masking;
+      options.padding = form.padding;
+      options.tokens = kTokens;
+      const auto attention = make_attention(options);
+      const Tensor x = torch::randn({2, kTokens, 12}, torch::kDouble), g = torch::randn(x.sizes(), torch::kDouble);
+      const auto pass = [&](at::ScalarType dtype) {
+        attention->module()->to(dtype);
+        attention->module()->zero_grad();
+        const Tensor leaf = x.to(dtype).detach().requires_grad_();
+        const Tensor out = attention->forward(leaf, padding).out;
+        out.backward(g.to(dtype));
+        std::map<std::string, Tensor> all{{"out", out.detach()}, {"x", leaf.grad()}};
+        for (const auto& parameter : attention->module()->named_parameters()) {
+          all[parameter.key()] = parameter.value().grad().clone();
+        }
+        return all;
+      };
+      const auto tiles = pass(torch::kFloat), whole = pass(torch::kDouble);
+      for (const auto& [name, value] : whole) {
+        EXPECT_TRUE(close(tiles.at(name).to(torch::kDouble), value, 1e-4)) << name;
+      }
+    }
+  }
 }
 
 TEST(AttentionKinds, WeightsAreDroppedWhileTrainingAndTheirMeanStays) {

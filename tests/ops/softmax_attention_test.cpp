@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "kernels/dropout.h"
@@ -38,7 +39,8 @@ Tensor plain(const SoftmaxAttention& a, const Tensor& kept = {}) {
   Tensor hidden = distance.lt(-a.reach.behind).logical_or(distance.gt(a.reach.ahead)).expand_as(scores);
   if (a.padding && std::isinf(a.padded_score)) {
     hidden = hidden.logical_or(a.padding->unsqueeze(1).unsqueeze(1));
-    hidden = hidden.logical_or(a.padding->narrow(1, keys - queries, queries).unsqueeze(1).unsqueeze(3));
+    const Tensor of_queries = at::constant_pad_nd(*a.padding, {queries - keys, 0}, 0).to(torch::kBool);
+    hidden = hidden.logical_or(of_queries.unsqueeze(1).unsqueeze(3));
   } else if (a.padding) {
     scores = scores + a.padding->to(scores.dtype()).mul(a.padded_score).unsqueeze(1).unsqueeze(1);
   }
@@ -64,7 +66,12 @@ std::vector<Case> cases() {
           {1, 2, 40, 300, 8, SoftmaxReach::causal()},
           {1, 2, 700, 700, 8, {.behind = 20, .ahead = 13}},
           {1, 1, 600, 600, 8, {.behind = 300, .ahead = 0}},
-          {2, 2, 1, 9, 64}};
+          {2, 2, 1, 9, 64},
+          {1, 1, 60, 20, 4, SoftmaxReach::causal()},  // the first see nothing
+          {1, 1, 350, 300, 4, {.behind = 30, .ahead = 2}},
+          {2, 1, 5, 0, 3},
+          {1, 1, 20, 300, 140},
+          {1, 1, 6, 7, 530}};
 }
 
 SoftmaxAttention random_call(const Case& c, bool padded) {
@@ -72,9 +79,10 @@ SoftmaxAttention random_call(const Case& c, bool padded) {
                      .k = heads(c.batch, c.heads, c.keys, c.width),
                      .v = heads(c.batch, c.heads, c.keys, c.width),
                      .reach = c.reach};
-  if (padded && c.keys >= c.queries) {
+  if (padded) {
     a.padding = torch::rand({c.batch, c.keys}) < 0.3;
-    a.padding->slice(1, c.keys - c.keys / 3) = true;  // and the end of each
+    a.padding->slice(1, 0, c.keys / 5) = true;  // and both ends
+    a.padding->slice(1, c.keys - c.keys / 3) = true;
   }
   return a;
 }
@@ -115,10 +123,15 @@ TEST(SoftmaxAttentionOp, IsTheSoftmaxOfTheWholeMatrixWithItsGradients) {
 
 TEST(SoftmaxAttentionOp, AFiniteScoreOfPaddingIsAddedAndHidesNothing) {
   torch::manual_seed(2);
-  SoftmaxAttention a = random_call({2, 2, 120, 120, 8}, true);
+  SoftmaxAttention a = random_call({2, 2, 300, 300, 8}, true);
   a.padding->select(0, 1) = true;  // nothing but padding: the softmax of what is there
-  a.padded_score = -50;
   const Tensor g = torch::randn(a.q.sizes());
+  a.padded_score = -50;
+  expect_close(with_gradients(a, g, ops::softmax_attention),
+               with_gradients(a, g.to(torch::kDouble), [](const auto& call) { return plain(call); }), 1e-4);
+  a.padded_score =
+      -1e6;  // published; floats are 1/16 apart there, so the scores of that sequence are made of such steps
+  a.k.select(0, 1).zero_();
   expect_close(with_gradients(a, g, ops::softmax_attention),
                with_gradients(a, g.to(torch::kDouble), [](const auto& call) { return plain(call); }), 1e-4);
 }
@@ -198,6 +211,8 @@ TEST(SoftmaxAttentionOp, LargeScoresDoNotOverflow) {
   const Result exact = with_gradients(a, g.to(torch::kDouble), [](const auto& call) { return plain(call); });
   EXPECT_TRUE(tests::close(ours.out.to(torch::kDouble), exact.out, 1e-3));
   EXPECT_TRUE(tests::close(ours.v.to(torch::kDouble), exact.v, 1e-3));
+  EXPECT_TRUE(tests::close(ours.q.to(torch::kDouble), exact.q, 1e-3));
+  EXPECT_TRUE(ours.k.isfinite().all().item<bool>());
 }
 
 TEST(SoftmaxAttentionOp, Bfloat16IsTheFloatResultRounded) {
@@ -208,6 +223,77 @@ TEST(SoftmaxAttentionOp, Bfloat16IsTheFloatResultRounded) {
   const auto wide = [](const Tensor& x) { return x.to(torch::kFloat); };
   EXPECT_TRUE(tests::same(ops::softmax_attention(rounded),
                           narrow(ops::softmax_attention({wide(rounded.q), wide(rounded.k), wide(rounded.v)}))));
+}
+
+TEST(SoftmaxAttentionOp, GradientsOfBfloat16AreRoundedOnce) {
+  torch::manual_seed(9);
+  const SoftmaxAttention a = random_call({1, 2, 50, 50, 8}, false);
+  const Tensor g = torch::randn(a.q.sizes()).to(torch::kBFloat16);
+  const auto wide = [](const Tensor& x) { return x.to(torch::kBFloat16).to(torch::kFloat); };
+  const Result narrow = with_gradients(a, g, ops::softmax_attention);
+  const Result exact =
+      with_gradients({.q = wide(a.q), .k = wide(a.k), .v = wide(a.v)}, wide(g), ops::softmax_attention);
+  EXPECT_TRUE(tests::same(narrow.q, exact.q.to(torch::kBFloat16)));
+  EXPECT_TRUE(tests::same(narrow.k, exact.k.to(torch::kBFloat16)));
+  EXPECT_TRUE(tests::same(narrow.v, exact.v.to(torch::kBFloat16)));
+}
+
+TEST(SoftmaxAttentionOp, AnyStridesAreReadAndAnyGradientIsTaken) {
+  torch::manual_seed(10);
+  const Tensor q = torch::randn({1, 2, 6, 30}).requires_grad_(), k = torch::randn({3, 2, 30, 6}).requires_grad_();
+  const Tensor v = torch::randn({3, 2, 30, 12}).requires_grad_();
+  const SoftmaxAttention a{.q = q.transpose(2, 3).expand({3, 2, 30, 6}), .k = k, .v = v.slice(3, 0, 12, 2)};
+  const auto gradients = [&](const Tensor& out) { return torch::autograd::grad({out.sum()}, {q, k, v}); };
+  const auto ours = gradients(ops::softmax_attention(a)), theirs = gradients(plain(a));
+  for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(tests::close(ours[i], theirs[i], 1e-5)) << i;
+}
+
+TEST(SoftmaxAttentionOp, ASecondBackwardPassOfTheSameGraphAddsTheSame) {
+  torch::manual_seed(11);
+  SoftmaxAttention a = random_call({1, 2, 40, 40, 4}, false);
+  a.dropout = 0.5;
+  const Tensor q = a.q = a.q.detach().clone().requires_grad_();
+  const Tensor out = ops::softmax_attention(a), g = torch::randn(out.sizes());
+  out.backward(g, /*retain_graph=*/true);
+  const Tensor once = q.grad().clone();
+  out.backward(g);
+  EXPECT_TRUE(tests::same(q.grad(), 2 * once));
+}
+
+TEST(SoftmaxAttentionOp, AQueryThatIsNotANumberShowsInTheGradients) {
+  SoftmaxAttention a = random_call({1, 1, 20, 20, 4}, false);
+  a.q[0][0][3][1] = std::nan("");
+  const Result result = with_gradients(a, torch::ones(a.q.sizes()), ops::softmax_attention);
+  for (const Tensor& x : {result.q[0][0][3], result.k, result.v}) EXPECT_TRUE(x.isnan().all().item<bool>());
+}
+
+TEST(SoftmaxAttentionOp, WhatDoesNotFitIsRefused) {
+  const auto refused = [](const auto& change) {
+    SoftmaxAttention a = random_call({2, 1, 3, 4, 5}, true);
+    change(a);
+    try {
+      ops::softmax_attention(a);
+    } catch (const c10::Error& error) {
+      return std::string(error.what_without_backtrace());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refused([](auto& a) { a.q = a.q[0]; }), "softmax_attention: expected q [B, H, N, d], got [1, 3, 5]");
+  EXPECT_EQ(refused([](auto& a) { a.k = a.k.narrow(0, 0, 1); }),
+            "softmax_attention: expected k [2, 1, 4, 5], got [1, 1, 4, 5]");
+  EXPECT_EQ(refused([](auto& a) { a.v = a.v.narrow(3, 0, 2); }),
+            "softmax_attention: expected v [2, 1, 4, 5], got [2, 1, 4, 2]");
+  EXPECT_EQ(refused([](auto& a) { a.v = a.v.to(torch::kDouble); }),
+            "softmax_attention: v must be float32 or bfloat16, got Double");
+  EXPECT_EQ(refused([](auto& a) { a.padding = a.padding->narrow(0, 0, 1); }),
+            "softmax_attention: expected padding [2, 4], got [1, 4]");
+  EXPECT_EQ(refused([](auto& a) { a.padding = a.padding->to(torch::kFloat); }),
+            "softmax_attention: padding must be bool, got Float");
+  EXPECT_EQ(refused([](auto& a) { a.padded_score = kInfinity; }),
+            "softmax_attention: padded_score must be finite or -inf, got inf");
+  EXPECT_EQ(refused([](auto& a) { a.reach.ahead = -1; }).substr(0, 50),
+            "softmax_attention: expected a reach of at least 0,");
+  EXPECT_EQ(refused([](auto& a) { a.dropout = 1; }), "softmax_attention: dropout must be in [0, 1), got 1");
 }
 
 TEST(SoftmaxAttentionOp, RefusesSecondDerivatives) {

@@ -43,7 +43,7 @@ torch::Tensor linformer_attention(const Heads& heads, const torch::Tensor& e,
   const auto mapped = [&](const torch::Tensor& x) {
     return at::einsum("hrn,bhnd->bhrd", {e.narrow(2, 0, tokens), cleared(x, padding)});
   };
-  if (ops::has_softmax_attention(heads.q)) {
+  if (ops::has_softmax_attention(heads.q, dropout)) {
     return ops::softmax_attention({.q = heads.q, .k = mapped(heads.k), .v = mapped(heads.v), .dropout = dropout});
   }
   return at::scaled_dot_product_attention(heads.q, mapped(heads.k), mapped(heads.v), {}, dropout);

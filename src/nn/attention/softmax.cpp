@@ -71,8 +71,9 @@ torch::Tensor SoftmaxAttentionImpl::mixed(const torch::Tensor& q, const torch::T
                                           const std::optional<torch::Tensor>& padding) {
   const bool masked = padding && is_masked();
   const double dropout = is_training() ? options_.dropout : 0;
-  // In the published code a padded token that sees no other looks at itself: only where tokens have an order.
-  if (ops::has_softmax_attention(q) && !(masked && options_.causal && is_masked_as_published())) {
+  // A causal layer with the published mask lets a token before the first real one look at itself, which ours does not.
+  const bool looks_at_itself = masked && options_.causal && is_masked_as_published();
+  if (ops::has_softmax_attention(q, dropout) && !looks_at_itself) {
     ops::SoftmaxAttention call{.q = q, .k = k, .v = v, .dropout = dropout};
     if (masked) call.padding = padding;
     if (is_masked_as_published()) call.padded_score = kPublishedMask;

@@ -66,8 +66,9 @@ class WindowMixing : public ValueMixing {
   torch::Tensor mix(torch::nn::Module& module, const Heads& heads,
                     const std::optional<torch::Tensor>& padding) const override {
     const double dropout = module.is_training() ? dropout_ : 0;
-    // Which gives padded tokens 0, where published code lets them look.
-    if (ops::has_softmax_attention(heads.q) && masking_ == Masking::right) {
+    // Ours gives padded tokens 0; with the published masking they get what they see.
+    const bool is_right = !padding || masking_ == Masking::right;
+    if (ops::has_softmax_attention(heads.q, dropout) && is_right) {
       return ops::softmax_attention({.q = heads.q,
                                      .k = heads.k,
                                      .v = heads.v,

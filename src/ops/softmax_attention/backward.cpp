@@ -1,5 +1,6 @@
 #include <ATen/ATen.h>
 
+#include <cmath>
 #include <numeric>
 
 #include "kernels/softmax_row.h"
@@ -15,7 +16,7 @@ using namespace softmax;
 // One head of one sequence. The weights are computed again, block of keys by block of keys.
 class BackwardUnit {
  public:
-  BackwardUnit(const Call& call, const SoftmaxAttention& a, int64_t sequence, int64_t head)
+  BackwardUnit(const SoftmaxCall& call, const SoftmaxAttention& a, int64_t sequence, int64_t head)
       : call_(call),
         sequence_(sequence),
         head_(head),
@@ -24,12 +25,12 @@ class BackwardUnit {
         v_(rows_of(a.v, sequence, head)) {}
 
   struct Gradients {
-    Rows q, k, v;
+    WrittenRows q, k, v;
   };
 
-  void run(Rows out, const float* log_sum, Rows out_gradient, Gradients gradients) {
+  void run(Rows out, const float* sums, Rows out_gradient, Gradients gradients) {
     out_gradient_ = out_gradient;
-    log_sum_ = log_sum;
+    sums_ = sums;
     gradients_ = gradients;
     for (int64_t i = 0; i < call_.queries; ++i) std::fill_n(gradients.q.at(i), call_.width, 0.0F);
     fused::TileSpace space;
@@ -41,10 +42,8 @@ class BackwardUnit {
     }
     const Range keys = call_.counted_keys(sequence_);
     for_each_part(keys, kKeys, [&](Range block) { block_of_keys(block, queries); });
-    for (int64_t j = keys.end; j < call_.keys; ++j) {
-      std::fill_n(gradients.k.at(j), call_.width, 0.0F);
-      std::fill_n(gradients.v.at(j), call_.width, 0.0F);
-    }
+    clear_keys({0, keys.begin});
+    clear_keys({keys.end, call_.keys});
   }
 
  private:
@@ -79,13 +78,16 @@ class BackwardUnit {
       tile_of_queries(tile, block, first);
       first = false;
     });
+    if (first) return clear_keys(keys);  // no query looks at them
     for (int64_t j = keys.begin; j < keys.end; ++j) {
-      if (first) {  // no query looked at them
-        std::fill_n(gradients_.k.at(j), width, 0.0F);
-        std::fill_n(gradients_.v.at(j), width, 0.0F);
-      } else {
-        kernels::scale_and_shift(gradients_.k.at(j), width, call_.scale, 0);
-      }
+      kernels::scale_and_shift(gradients_.k.at(j), width, call_.scale, 0);
+    }
+  }
+
+  void clear_keys(Range keys) {
+    for (int64_t j = keys.begin; j < keys.end; ++j) {
+      std::fill_n(gradients_.k.at(j), call_.width, 0.0F);
+      std::fill_n(gradients_.v.at(j), call_.width, 0.0F);
     }
   }
 
@@ -124,25 +126,25 @@ class BackwardUnit {
 
   // From the scores of a query to its weights, and those that dropout keeps; 0 where it does not look.
   void weigh(const Block& block, int64_t offset, int64_t query) {
-    const int64_t all = block.keys.size();
+    const Range seen = call_.seen_in(block.keys, sequence_, query);
+    const float largest = sums_[2 * query], log_sum = sums_[2 * query + 1];
     float* p = block.p + offset;
-    float* kept = block.kept + offset;
-    const Range seen = call_.is_hidden(sequence_, query) ? Range{block.keys.begin, block.keys.begin}
-                                                         : intersection(call_.seen_by(query), block.keys);
-    const int64_t first = std::min(seen.begin, block.keys.end) - block.keys.begin, count = seen.size();
-    std::fill_n(p, first, 0.0F);
-    kernels::shifted_exponentials(p + first, count, log_sum_[query]);
-    std::fill(p + first + count, p + all, 0.0F);
+    if (std::isnan(log_sum)) {  // the exponential of a NaN would be 0
+      std::fill_n(p + seen.begin, seen.size(), log_sum);
+    } else {
+      kernels::softmax_probabilities(p + seen.begin, seen.size(), largest, log_sum);
+    }
+    clear_outside(p, block.keys.size(), seen);
     if (!call_.drops()) return;
-    std::fill_n(kept, first, 0.0F);
-    call_.drop(p + first, kept + first, count, sequence_, head_, query, block.keys.begin + first);
-    std::fill(kept + first + count, kept + all, 0.0F);
+    float* kept = block.kept + offset;
+    call_.drop(p + seen.begin, kept + seen.begin, seen.size(), sequence_, head_, query, block.keys.begin + seen.begin);
+    clear_outside(kept, block.keys.size(), seen);
   }
 
-  const Call& call_;
+  const SoftmaxCall& call_;
   int64_t sequence_, head_;
   Rows q_, k_, v_, out_gradient_{};
-  const float* log_sum_ = nullptr;
+  const float* sums_ = nullptr;
   float* along_ = nullptr;  // of each query: <gradient of its weights, its weights>
   Gradients gradients_{};
 };
@@ -151,17 +153,17 @@ class BackwardUnit {
 
 SoftmaxGradients softmax_attention_backward(const SoftmaxAttention& a, uint64_t seed, const SoftmaxForward& forward,
                                             const at::Tensor& out_gradient) {
-  const Call call(a, seed);
+  const SoftmaxCall call(a, seed);
   const SoftmaxGradients gradients{heads_beside_each_other(a.q), heads_beside_each_other(a.k),
                                    heads_beside_each_other(a.k)};
-  const float* log_sums = forward.log_sum.const_data_ptr<float>();
+  const float* sums = forward.sums.const_data_ptr<float>();
   parallel_for(0, call.sequences * call.heads, call.grain(call.queries), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t sequence = i / call.heads, head = i % call.heads;
-      const auto rows = [&](const at::Tensor& x) { return rows_of(x, sequence, head); };
+      const auto written = [&](const at::Tensor& x) { return written_rows_of(x, sequence, head); };
       BackwardUnit(call, a, sequence, head)
-          .run(rows(forward.out), log_sums + i * call.queries, rows(out_gradient),
-               {.q = rows(gradients.q), .k = rows(gradients.k), .v = rows(gradients.v)});
+          .run(rows_of(forward.out, sequence, head), sums + 2 * i * call.queries, rows_of(out_gradient, sequence, head),
+               {.q = written(gradients.q), .k = written(gradients.k), .v = written(gradients.v)});
     }
   });
   return gradients;

@@ -1,5 +1,8 @@
 #include <ATen/ATen.h>
 
+#include <cmath>
+#include <limits>
+
 #include "kernels/cpu_target.h"
 #include "kernels/softmax_row.h"
 #include "ops/softmax_attention/pass.h"
@@ -17,7 +20,7 @@ constexpr int64_t kQueriesOfUnit = 8 * kQueries;
 // A few hundred queries of one head, which read all keys that they see.
 class ForwardUnit {
  public:
-  ForwardUnit(const Call& call, const SoftmaxAttention& a, int64_t sequence, int64_t head, Range queries)
+  ForwardUnit(const SoftmaxCall& call, const SoftmaxAttention& a, int64_t sequence, int64_t head, Range queries)
       : call_(call),
         sequence_(sequence),
         head_(head),
@@ -26,7 +29,7 @@ class ForwardUnit {
         k_(rows_of(a.k, sequence, head)),
         v_(rows_of(a.v, sequence, head)) {}
 
-  void run(Rows out, float* log_sum) {
+  void run(WrittenRows out, float* sums) {
     out_ = out;
     for (int64_t i = queries_.begin; i < queries_.end; ++i) std::fill_n(out.at(i), call_.width, 0.0F);
     std::fill_n(largest_, queries_.size(), -std::numeric_limits<double>::infinity());
@@ -40,8 +43,8 @@ class ForwardUnit {
       const int64_t own = i - queries_.begin;
       const bool sees = total_[own] != 0;  // also if it is NaN
       if (sees) kernels::scale_and_shift(out.at(i), call_.width, static_cast<float>(1 / total_[own]), 0);
-      log_sum[i] =
-          sees ? static_cast<float>(largest_[own] + std::log(total_[own])) : std::numeric_limits<float>::infinity();
+      sums[2 * i] = sees ? static_cast<float>(largest_[own]) : 0;
+      sums[2 * i + 1] = sees ? static_cast<float>(std::log(total_[own])) : std::numeric_limits<float>::infinity();
     }
   }
 
@@ -64,29 +67,26 @@ class ForwardUnit {
           {q_.at(tile.begin), q_.stride}, packed_k, {tile.size(), count, width},
           {.data = scores, .row_stride = count, .bias = added, .row_scale = &call_.scale, .row_scale_stride = 0});
       for (int64_t i = tile.begin; i < tile.end; ++i) {
-        share[i - tile.begin] = weigh(scores + (i - tile.begin) * count, block, i);
+        share[i - tile.begin] = weigh(scores + (i - tile.begin) * count, block, added != nullptr, i);
       }
       kernels::multiply({scores, count}, packed_v, {tile.size(), width, count},
                         {.data = out_.at(tile.begin), .row_stride = out_.stride, .add = true, .row_scale = share});
     });
   }
 
-  // The scores of a query become weights, up to a factor, which is returned.
-  float weigh(float* scores, Range block, int64_t query) {
-    const Range seen =
-        call_.is_hidden(sequence_, query) ? Range{block.begin, block.begin} : intersection(call_.seen_by(query), block);
-    const int64_t first = std::min(seen.begin, block.end) - block.begin, count = seen.size();
-    if (count == 0) {
-      std::fill_n(scores, block.size(), 0.0F);
-      return 0;
+  // The scores of a query become weights but for a factor, which is returned: exp(largest of the block - largest so
+  // far).
+  float weigh(float* scores, Range block, bool has_padding, int64_t query) {
+    Range seen = call_.seen_in(block, sequence_, query);
+    kernels::SoftmaxSums sums{};
+    if (seen.size() > 0) {
+      sums = kernels::softmax_exponentials(scores + seen.begin, seen.size());
+      const bool only_padding =
+          has_padding && sums.largest == -std::numeric_limits<double>::infinity() && !std::isnan(sums.numbers);
+      if (only_padding) seen = {0, 0};
     }
-    const kernels::SoftmaxSums sums = kernels::softmax_exponentials(scores + first, count);
-    if (sums.largest == -std::numeric_limits<double>::infinity() && !std::isnan(sums.numbers)) {
-      std::fill_n(scores, block.size(), 0.0F);  // only padded keys
-      return 0;
-    }
-    std::fill_n(scores, first, 0.0F);
-    std::fill(scores + first + count, scores + block.size(), 0.0F);
+    clear_outside(scores, block.size(), seen);
+    if (seen.size() == 0) return 0;
     double& largest = largest_[query - queries_.begin];
     double& total = total_[query - queries_.begin];
     const double now = std::max(largest, sums.largest);
@@ -97,15 +97,17 @@ class ForwardUnit {
     total = total * before_share + sums.exponentials * share;
     largest = now;
     if (call_.drops()) {
-      call_.drop(scores + first, scores + first, count, sequence_, head_, query, block.begin + first);
+      float* seen_scores = scores + seen.begin;
+      call_.drop(seen_scores, seen_scores, seen.size(), sequence_, head_, query, block.begin + seen.begin);
     }
     return static_cast<float>(share);
   }
 
-  const Call& call_;
+  const SoftmaxCall& call_;
   int64_t sequence_, head_;
   Range queries_;
-  Rows q_, k_, v_, out_{};
+  Rows q_, k_, v_;
+  WrittenRows out_{};
   double largest_[kQueriesOfUnit], total_[kQueriesOfUnit];  // of each query: score, sum of exp(score - largest)
 };
 
@@ -113,21 +115,21 @@ class ForwardUnit {
 
 SoftmaxForward softmax_attention_forward(const SoftmaxAttention& a, uint64_t seed) {
   kernels::use_cpu_target_of_environment();
-  const Call call(a, seed);
+  const SoftmaxCall call(a, seed);
   const at::Tensor out = heads_beside_each_other(a.q);
-  const at::Tensor log_sum = at::empty({call.sequences, call.heads, call.queries}, a.q.options());
+  const at::Tensor sums = at::empty({call.sequences, call.heads, call.queries, 2}, a.q.options());
   const int64_t units = (call.queries + kQueriesOfUnit - 1) / kQueriesOfUnit;
-  float* log_sums = log_sum.mutable_data_ptr<float>();
+  float* all_sums = sums.mutable_data_ptr<float>();
   const int64_t grain = call.grain(std::min(kQueriesOfUnit, call.queries));
   parallel_for(0, call.sequences * call.heads * units, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t of_head = i / units, first = i % units * kQueriesOfUnit;
       const int64_t sequence = of_head / call.heads, head = of_head % call.heads;
       ForwardUnit(call, a, sequence, head, {first, std::min(call.queries, first + kQueriesOfUnit)})
-          .run(rows_of(out, sequence, head), log_sums + of_head * call.queries);
+          .run(written_rows_of(out, sequence, head), all_sums + 2 * of_head * call.queries);
     }
   });
-  return {out, log_sum};
+  return {out, sums};
 }
 
 }  // namespace primal::ops

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <array>
+#include <cmath>
 
 #include "kernels/dropout.h"
 #include "ops/recycled_memory.h"
@@ -11,6 +12,14 @@ namespace primal::ops::softmax {
 
 namespace {
 
+template <typename Hidden>
+Range without_ends(Range range, const Hidden& is_hidden) {
+  while (range.size() > 0 && is_hidden(range.end - 1)) --range.end;
+  while (range.size() > 0 && is_hidden(range.begin)) ++range.begin;
+  return range;
+}
+
+// The rows of the range; copies with zeros if some of them are hidden.
 template <typename Hidden>
 Rows without(Rows rows, Range range, int64_t width, float* space, const Hidden& is_hidden) {
   bool any = false;
@@ -35,7 +44,7 @@ at::Tensor heads_beside_each_other(const at::Tensor& x) {
   return recycled_tensor(sizes, at::kFloat).transpose(1, 2);
 }
 
-Call::Call(const SoftmaxAttention& a, uint64_t seed)
+SoftmaxCall::SoftmaxCall(const SoftmaxAttention& a, uint64_t seed)
     : sequences(a.q.size(0)),
       heads(a.q.size(1)),
       queries(a.q.size(2)),
@@ -47,22 +56,18 @@ Call::Call(const SoftmaxAttention& a, uint64_t seed)
       padded_score_(static_cast<float>(a.padded_score)),
       hides_(a.padding && std::isinf(a.padded_score)),
       seed_(seed),
-      threshold_(static_cast<uint32_t>(std::lround(a.dropout * 4294967296.0))),
+      threshold_(static_cast<uint32_t>(std::min(std::lround(a.dropout * 4294967296.0), 4294967295L))),
       kept_scale_(static_cast<float>(1 / (1 - a.dropout))) {}
 
-Range Call::counted_keys(int64_t sequence) const {
-  int64_t end = keys;
-  while (hides_ && end > 0 && is_padded(sequence, end - 1)) --end;
-  return {0, end};
+Range SoftmaxCall::counted_keys(int64_t sequence) const {
+  return without_ends({0, keys}, [&](int64_t key) { return hides_ && is_padded(sequence, key); });
 }
 
-Range Call::counted_queries(int64_t sequence) const {
-  int64_t end = queries;
-  while (end > 0 && is_hidden(sequence, end - 1)) --end;
-  return {0, end};
+Range SoftmaxCall::counted_queries(int64_t sequence) const {
+  return without_ends({0, queries}, [&](int64_t query) { return is_hidden(sequence, query); });
 }
 
-const float* Call::added_to_scores(int64_t sequence, Range of_keys, float* space) const {
+const float* SoftmaxCall::added_to_scores(int64_t sequence, Range of_keys, float* space) const {
   bool any = false;
   for (int64_t j = of_keys.begin; j < of_keys.end; ++j) {
     const bool padded = is_padded(sequence, j);
@@ -72,16 +77,16 @@ const float* Call::added_to_scores(int64_t sequence, Range of_keys, float* space
   return any ? space : nullptr;
 }
 
-Rows Call::without_hidden_keys(Rows rows, int64_t sequence, Range of_keys, float* space) const {
+Rows SoftmaxCall::without_hidden_keys(Rows rows, int64_t sequence, Range of_keys, float* space) const {
   return without(rows, of_keys, width, space, [&](int64_t key) { return hides_ && is_padded(sequence, key); });
 }
 
-Rows Call::without_hidden_queries(Rows rows, int64_t sequence, Range of_queries, float* space) const {
+Rows SoftmaxCall::without_hidden_queries(Rows rows, int64_t sequence, Range of_queries, float* space) const {
   return without(rows, of_queries, width, space, [&](int64_t query) { return is_hidden(sequence, query); });
 }
 
-void Call::drop(const float* weights, float* kept, int64_t count, int64_t sequence, int64_t head, int64_t query,
-                int64_t first) const {
+void SoftmaxCall::drop(const float* weights, float* kept, int64_t count, int64_t sequence, int64_t head, int64_t query,
+                       int64_t first) const {
   const int64_t row = (sequence * heads + head) * queries + query;
   kernels::dropout(weights, kept, count, seed_, row * keys + first, threshold_, kept_scale_);
 }
