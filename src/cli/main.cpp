@@ -19,6 +19,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "kernels/cpu_target.h"
+#include "ops/recycled_memory.h"
 #include "primal/error.h"
 
 namespace {
@@ -94,6 +95,7 @@ int main(int argc, char** argv) {
   primal::cli::add_verify(app, chosen);
   try {
     primal::base::keep_freed_memory();
+    primal::ops::recycle_memory_of_all_tensors();
     check_command(app, std::vector<std::string>(argv + 1, argv + argc));
     app.parse(argc, argv);
     primal::kernels::use_cpu_target_of_environment();

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <unordered_map>
 
 #include "ops/fork.h"
 #include "primal/memory.h"
@@ -55,11 +56,14 @@ std::mutex recycler_mutex;
 class Recycler final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t n) override {
-    if (n < kLeast) return c10::GetCPUAllocator()->allocate(n);
-    auto* block = new Block(take((n + kStep - 1) / kStep * kStep));
-    ASAN_UNPOISON_MEMORY_REGION(block->data, n);
-    return {block->data, block, [](void* context) { give_back(static_cast<Block*>(context)); }, at::kCPU};
+    if (n < kLeast) return c10::GetDefaultCPUAllocator()->allocate(n);
+    char* const block = take((n + kStep - 1) / kStep * kStep);
+    ASAN_UNPOISON_MEMORY_REGION(block, n);
+    return {block, block, give_back, at::kCPU};
   }
+
+  /// For LibTorch's raw_allocate: it has to be one function for blocks of any size.
+  c10::DeleterFnPtr raw_deleter() const override { return give_back; }
 
   void copy_data(void* to, const void* from, size_t count) const override { default_copy_data(to, from, count); }
 
@@ -75,40 +79,35 @@ class Recycler final : public c10::Allocator {
   }
 
  private:
-  struct Block {
-    char* data;
-    size_t bytes;
-  };
+  static void give_back(void* block);
 
-  static void give_back(Block* block);
-
-  Block take(size_t bytes) {
+  char* take(size_t bytes) {
     const std::lock_guard lock(recycler_mutex);
     // The smallest one that is large enough, unless more than a quarter of it would be idle.
     const auto fitting = waiting_blocks_.lower_bound(bytes);
     if (fitting != waiting_blocks_.end() && fitting->first <= bytes + bytes / 3) {
-      const Block block{fitting->second, fitting->first};
+      const auto [size, block] = *fitting;
       waiting_blocks_.erase(fitting);
-      waiting_ -= block.bytes;
-      use(block.bytes);
+      waiting_ -= size;
+      use(block, size);
       return block;
     }
     // A quarter more than was ever in use, so that a large block and a small one by turns do not drive each other out.
     const size_t needed = used_ + bytes, limit = most_used_ + most_used_ / 4;
     let_go_until(limit > needed ? limit - needed : 0);
-    Block block{new_block(bytes), bytes};
-    if (block.data == nullptr) {
+    char* block = new_block(bytes);
+    if (block == nullptr) {
       let_go_until(0);
-      block.data = new_block(bytes);
+      block = new_block(bytes);
     }
-    TORCH_CHECK_WITH(OutOfMemoryError, block.data != nullptr, "primal: not enough memory for a tensor of ", bytes,
-                     " bytes");
-    ASAN_POISON_MEMORY_REGION(block.data, bytes);
-    use(bytes);
+    TORCH_CHECK_WITH(OutOfMemoryError, block != nullptr, "not enough memory: a tensor of ", bytes, " bytes");
+    ASAN_POISON_MEMORY_REGION(block, bytes);
+    use(block, bytes);
     return block;
   }
 
-  void use(size_t bytes) {
+  void use(char* block, size_t bytes) {
+    used_blocks_.emplace(block, bytes);
     used_ += bytes;
     most_used_ = std::max(most_used_, used_);
   }
@@ -125,6 +124,7 @@ class Recycler final : public c10::Allocator {
   }
 
   std::multimap<size_t, char*> waiting_blocks_;
+  std::unordered_map<char*, size_t> used_blocks_;
   size_t used_ = 0, waiting_ = 0, most_used_ = 0;
 };
 
@@ -134,14 +134,21 @@ Recycler& recycler() {
   return *one;
 }
 
-void Recycler::give_back(Block* block) {
+void Recycler::give_back(void* data) {
   Recycler& own = recycler();
-  const std::lock_guard lock(recycler_mutex);
-  ASAN_POISON_MEMORY_REGION(block->data, block->bytes);
-  own.used_ -= block->bytes;
-  own.waiting_ += block->bytes;
-  own.waiting_blocks_.emplace(block->bytes, block->data);
-  delete block;
+  {
+    const std::lock_guard lock(recycler_mutex);
+    if (const auto found = own.used_blocks_.find(static_cast<char*>(data)); found != own.used_blocks_.end()) {
+      const auto [block, bytes] = *found;
+      own.used_blocks_.erase(found);
+      ASAN_POISON_MEMORY_REGION(block, bytes);
+      own.used_ -= bytes;
+      own.waiting_ += bytes;
+      own.waiting_blocks_.emplace(bytes, block);
+      return;
+    }
+  }
+  c10::GetDefaultCPUAllocator()->raw_deallocate(data);  // a small one
 }
 
 }  // namespace
@@ -149,6 +156,8 @@ void Recycler::give_back(Block* block) {
 at::Tensor recycled_tensor(at::IntArrayRef sizes, at::ScalarType dtype) {
   return at::detail::empty_generic(sizes, &recycler(), c10::DispatchKeySet(c10::DispatchKey::CPU), dtype, std::nullopt);
 }
+
+void recycle_memory_of_all_tensors() { c10::SetCPUAllocator(&recycler(), /*priority=*/1); }
 
 RecycledBytes recycled_bytes() { return recycler().bytes(); }
 

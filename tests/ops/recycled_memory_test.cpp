@@ -1,9 +1,11 @@
 #include "ops/recycled_memory.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -83,6 +85,24 @@ TEST_F(RecycledMemory, MakesOrdinaryTensors) {
     EXPECT_TRUE(tensor.slice(0, 0, 3).eq(2).all().item<bool>()) << "growing keeps the values";
     EXPECT_TRUE(tensor.clone().slice(0, 0, 3).eq(2).all().item<bool>());
   }
+}
+
+TEST_F(RecycledMemory, MayBeThatOfAllTensors) {
+  recycle_memory_of_all_tensors();
+  {
+    const at::Tensor large = at::ones({5 * kMegabyte}, at::kFloat), small = at::ones({100}, at::kFloat);
+    EXPECT_EQ(recycled_bytes().used, used_before_ + (5 << 20));
+    const void* place = (large + small.sum()).data_ptr();
+    EXPECT_EQ(at::empty({5 * kMegabyte}, at::kFloat).data_ptr(), place) << "freed before";
+    for (const size_t bytes : {size_t{64}, size_t{3} << 20}) {  // as LibTorch's kernels ask for work space
+      void* raw = c10::GetCPUAllocator()->raw_allocate(bytes);
+      std::memset(raw, 1, bytes);
+      c10::GetCPUAllocator()->raw_deallocate(raw);
+    }
+    EXPECT_EQ(recycled_bytes().used, used_before_ + (5 << 20));
+  }
+  c10::SetCPUAllocator(c10::GetDefaultCPUAllocator(), /*priority=*/1);
+  EXPECT_EQ(recycled_bytes().used, used_before_);
 }
 
 TEST_F(RecycledMemory, IsSharedByThreads) {
